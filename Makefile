@@ -1,0 +1,64 @@
+# Every target sets itself up in .venv; nothing but Python 3.11+ and make is needed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+INPUTS := pyproject.toml constraints.txt
+
+# OpenBLAS threads spin while JAX works and slow it down many times over.
+export OPENBLAS_NUM_THREADS := 1
+ifneq ($(wildcard ../shared/data),)
+export MRGP_DATA ?= $(abspath ../shared/data)
+endif
+
+.PHONY: demo test slow oracles lint format docs bench clean
+
+demo: $(VENV)/.runtime
+	$(BIN)/mrgp demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -m slow
+
+oracles: .venv-oracles/.ready
+	.venv-oracles/bin/python -m pytest tests/oracles -c tests/oracles/pytest.ini
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) .venv-oracles site mrgp-demo
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: $(BIN)/python $(INPUTS)
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime
+	$(PIP) --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.runtime
+	$(PIP) --editable '.[docs]'
+	@touch $@
+
+.venv-oracles/.ready: $(INPUTS)
+	$(PYTHON) -m venv .venv-oracles
+	.venv-oracles/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[oracles]'
+	@touch $@

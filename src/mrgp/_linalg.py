@@ -1,0 +1,84 @@
+"""Cholesky with escalating jitter, triangular solves, Gaussian log densities."""
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Float
+
+JITTER = 1e-10
+"""Jitter added to a prior covariance, relative to its mean diagonal."""
+
+_ESCALATION = 10.0
+_CEILING = 1e-3
+
+
+def add_diagonal(
+    matrix: Float[Array, "n n"], diagonal: Float[Array, " n"] | Float[Array, ""] | float
+) -> Float[Array, "n n"]:
+    """Add a vector, or one number, to the diagonal."""
+    index = jnp.arange(matrix.shape[0])
+    return matrix.at[index, index].add(diagonal)
+
+
+def jittered_cholesky(matrix: Float[Array, "n n"], jitter: float = JITTER) -> Float[Array, "n n"]:
+    """Factor a covariance after adding `jitter` times its mean diagonal.
+
+    Where that is not enough the jitter grows tenfold until the factor is finite; past 1e-3 the
+    factor is NaN, which the fit reports as a numerical failure.
+    """
+    scale = jnp.trace(matrix) / matrix.shape[0]
+    return cholesky(add_diagonal(matrix, jitter * scale))
+
+
+@jax.custom_jvp
+def cholesky(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """Factor a positive definite matrix, adding jitter only where the plain factor fails.
+
+    The derivative is that of the factor found; the escalated jitter counts as a constant.
+    """
+    factor = jnp.linalg.cholesky(matrix)
+    scale = jnp.trace(matrix) / matrix.shape[0]
+
+    def failed(state: tuple[Array, Array]) -> Array:
+        relative, candidate = state
+        return (relative < _CEILING) & ~jnp.all(jnp.isfinite(candidate))
+
+    def grow(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        relative = state[0] * _ESCALATION
+        return relative, jnp.linalg.cholesky(add_diagonal(matrix, relative * scale))
+
+    start = jnp.full((), JITTER / _ESCALATION, matrix.dtype)
+    return jax.lax.while_loop(failed, grow, (start, factor))[1]
+
+
+@cholesky.defjvp
+def _cholesky_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    (matrix,), (tangent,) = primals, tangents
+    factor = cholesky(matrix)
+    inner = solve_lower(factor, solve_lower(factor, tangent).T)
+    half = jnp.tril(inner) - 0.5 * jnp.diag(jnp.diag(inner))
+    return factor, factor @ half
+
+
+def solve_lower(factor: Float[Array, "n n"], right: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
+    """Solve L x = b."""
+    return solve_triangular(factor, right, lower=True)
+
+
+def solve_upper(factor: Float[Array, "n n"], right: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
+    """Solve L^T x = b for lower-triangular L."""
+    return solve_triangular(factor, right, lower=True, trans="T")
+
+
+def log_determinant(factor: Float[Array, "n n"]) -> Float[Array, ""]:
+    """Return log |L L^T|."""
+    return 2.0 * jnp.sum(jnp.log(jnp.diag(factor)))
+
+
+def gaussian_log_density(
+    residual: Float[Array, " n"], factor: Float[Array, "n n"]
+) -> Float[Array, ""]:
+    """Return log N(residual | 0, L L^T)."""
+    white = solve_lower(factor, residual)
+    constant = residual.shape[0] * jnp.log(2.0 * jnp.pi)
+    return -0.5 * (jnp.vdot(white, white) + log_determinant(factor) + constant)

@@ -1,0 +1,16 @@
+"""WHAT was seen: observations, datasets, and the scaling between units."""
+
+from mrgp.data.dataset import Dataset, as_key, as_seed, process_weights, rename_inputs
+from mrgp.data.observations import Observations
+from mrgp.data.scaling import Record, Scaling
+
+__all__ = [
+    "Dataset",
+    "Observations",
+    "Record",
+    "Scaling",
+    "as_key",
+    "as_seed",
+    "process_weights",
+    "rename_inputs",
+]

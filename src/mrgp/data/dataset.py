@@ -1,0 +1,228 @@
+"""A dataset: observation processes that see one world."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from mrgp.data.observations import Observations
+from mrgp.supports import Support
+
+
+class Dataset:
+    """Observation processes over the same inputs, each pair (source, task) once.
+
+    >>> import mrgp
+    >>> x = mrgp.points([[0.0], [1.0]])
+    >>> mrgp.Dataset([mrgp.Observations(x, [3.0, 4.0], task="no2", name="laqn")])
+    Dataset: 1 source, 1 task, inputs (x1)
+      source  task  values  missing  support
+      laqn    no2        2        0  Points(2 means: x1 0 to 1)
+    """
+
+    observations: tuple[Observations, ...]
+
+    def __init__(self, observations: Iterable[Observations] | Observations):
+        if isinstance(observations, Observations):
+            observations = [observations]
+        self.observations = tuple(observations)
+        for item in self.observations:
+            if not isinstance(item, Observations):
+                raise TypeError(f"Dataset takes Observations; got {type(item).__name__}.")
+        if not self.observations:
+            raise ValueError("Dataset needs at least one source of observations.")
+        self._check_pairs()
+        self._check_units()
+        names = self._common_names()
+        self.observations = tuple(_with_names(o, names) for o in self.observations)
+
+    @property
+    def processes(self) -> tuple[tuple[str, str], ...]:
+        """The pairs (source, task), in order."""
+        return tuple(o.process for o in self.observations)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the sources, in order of appearance."""
+        return tuple(dict.fromkeys(o.name for o in self.observations))
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks, in order of appearance."""
+        return tuple(dict.fromkeys(o.task for o in self.observations))
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs."""
+        return self.observations[0].support.input_names
+
+    @property
+    def supports(self) -> tuple[Support, ...]:
+        """The support of each process."""
+        return tuple(o.support for o in self.observations)
+
+    @property
+    def units(self) -> dict[str, str | None]:
+        """The units of each task, where a source gives them."""
+        given = {o.task: o.units for o in self.observations if o.units is not None}
+        return {task: given.get(task) for task in self.tasks}
+
+    def __len__(self) -> int:
+        return len(self.observations)
+
+    def __iter__(self) -> Iterator[Observations]:
+        return iter(self.observations)
+
+    def __getitem__(self, process: tuple[str, str] | str) -> Observations:
+        """Return the observations of a (source, task), or of a source with one task."""
+        matches = [o for o in self.observations if process in (o.process, o.name)]
+        if len(matches) != 1:
+            found = "several tasks" if matches else "no observations"
+            raise KeyError(f"{process!r} has {found}; the processes are {self.processes}.")
+        return matches[0]
+
+    def select(self, source: str | None = None, task: str | None = None) -> "Dataset":
+        """Keep one source, one task, or both."""
+        if source is not None and source not in self.sources:
+            raise ValueError(f"No source is named {source!r}; the sources are {self.sources}.")
+        if task is not None and task not in self.tasks:
+            raise ValueError(f"No task is named {task!r}; the tasks are {self.tasks}.")
+        kept = [o for o in self if source in (None, o.name) and task in (None, o.task)]
+        if not kept:
+            raise ValueError(f"Source {source!r} does not observe task {task!r}.")
+        return Dataset(kept)
+
+    def dropna(self) -> "Dataset":
+        """Return the observed values alone."""
+        return Dataset([o.dropna() for o in self])
+
+    def collapse(self) -> "Dataset":
+        """Return the center-point view: every region replaced by its centre."""
+        return Dataset([o.replace(support=o.support.collapse()) for o in self])
+
+    def batch(self, size: int, key: Any = 0) -> "Dataset":
+        """Draw up to `size` observed values of each process, without replacement."""
+        if size < 1:
+            raise ValueError(f"batch: size must be at least 1; got {size}.")
+        drawn = []
+        for order, o in zip(self._orders(key), self.dropna(), strict=True):
+            drawn.append(o[np.sort(order[:size])])
+        return Dataset(drawn)
+
+    def split(self, fraction: float = 0.8, key: Any = 0) -> tuple["Dataset", "Dataset"]:
+        """Split the observed values of each process at random into two datasets."""
+        if not 0 < fraction < 1:
+            raise ValueError(f"split: fraction must lie between 0 and 1; got {fraction}.")
+        first, second = [], []
+        for order, o in zip(self._orders(key), self.dropna(), strict=True):
+            cut = round(fraction * len(o))
+            if not 0 < cut < len(o):
+                raise ValueError(
+                    f"split: {o.label} has {len(o)} observed values, too few to split"
+                    f" {fraction:g} : {1 - fraction:g}."
+                )
+            first.append(o[np.sort(order[:cut])])
+            second.append(o[np.sort(order[cut:])])
+        return Dataset(first), Dataset(second)
+
+    def _orders(self, key: Any) -> list[np.ndarray]:
+        key = as_key(key)
+        keys = jax.random.split(key, len(self.observations))
+        counts = (int(o.observed.sum()) for o in self)
+        return [np.asarray(jax.random.permutation(k, n)) for k, n in zip(keys, counts, strict=True)]
+
+    def _check_pairs(self) -> None:
+        seen: set[tuple[str, str]] = set()
+        for o in self.observations:
+            if o.process in seen:
+                raise ValueError(
+                    f"{o.label}: the pair (source, task) is given twice. Join the two, or give one"
+                    " of them another name=."
+                )
+            seen.add(o.process)
+
+    def _check_units(self) -> None:
+        for o in self.observations:
+            expected = self.units[o.task]
+            if o.units not in (None, expected):
+                raise ValueError(
+                    f"{o.label}: units {o.units!r} differ from {expected!r}, which another source"
+                    " of the task uses. Convert one of them."
+                )
+
+    def _common_names(self) -> tuple[str, ...] | None:
+        first = self.observations[0]
+        for o in self.observations:
+            if o.support.dimension != first.support.dimension:
+                raise ValueError(
+                    f"{o.label}: the support has {o.support.dimension} inputs, but {first.label}"
+                    f" has {first.support.dimension}. All sources share one set of inputs."
+                )
+        named = [o for o in self.observations if o.support.inputs is not None]
+        for o in named:
+            if o.support.inputs != named[0].support.inputs:
+                raise ValueError(
+                    f"{o.label}: the inputs are {o.support.inputs}, but {named[0].label} has"
+                    f" {named[0].support.inputs}. Give all sources the same columns in one order."
+                )
+        return named[0].support.inputs if named else None
+
+    def __repr__(self) -> str:
+        head = ("source", "task", "values", "missing", "support")
+        rows = [
+            (o.name, o.task, str(len(o)), str(int((~o.observed).sum())), repr(o.support))
+            for o in self.observations
+        ]
+        width = [max(len(row[i]) for row in (head, *rows)) for i in range(4)]
+        lines = [
+            f"  {a:<{width[0]}}  {b:<{width[1]}}  {c:>{width[2]}}  {d:>{width[3]}}  {e}"
+            for a, b, c, d, e in (head, *rows)
+        ]
+        counts = f"{_count(self.sources, 'source')}, {_count(self.tasks, 'task')}"
+        return "\n".join([f"Dataset: {counts}, inputs ({', '.join(self.inputs)})", *lines])
+
+
+def as_key(key: Any) -> jax.Array:
+    """Accept an integer wherever a JAX random key is meant."""
+    return jax.random.key(key) if isinstance(key, int | np.integer) else key
+
+
+def as_seed(key: Any) -> int:
+    """Return a NumPy seed for an integer or a JAX random key."""
+    if isinstance(key, int | np.integer):
+        return int(key)
+    return int(np.asarray(jax.random.key_data(key)).ravel()[-1])
+
+
+def process_weights(
+    weights: Mapping[Any, Any] | None, processes: tuple[tuple[str, str], ...]
+) -> dict[tuple[str, str], float]:
+    """Return the composite weight of each process: looked up by (source, task), then by source."""
+    weights = {} if weights is None else dict(weights)
+    known = {*processes, *(source for source, _ in processes)}
+    for name, value in weights.items():
+        if name not in known:
+            raise ValueError(
+                f"weights: {name!r} is neither a source nor a (source, task) of the data, which has"
+                f" {processes}."
+            )
+        if np.ndim(value) != 0 or not 0 < float(value) < np.inf:
+            raise ValueError(f"weights: the weight of {name!r} must be positive; got {value}.")
+    return {p: float(weights.get(p, weights.get(p[0], 1.0))) for p in processes}
+
+
+def _with_names(o: Observations, names: tuple[str, ...] | None) -> Observations:
+    if names is None or o.support.inputs == names:
+        return o
+    return o.replace(support=rename_inputs(o.support, names))
+
+
+def rename_inputs(support: Support, names: tuple[str, ...]) -> Support:
+    """Give a support the names of its inputs."""
+    return dataclasses.replace(support, inputs=names)
+
+
+def _count(items: tuple[str, ...], noun: str) -> str:
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"

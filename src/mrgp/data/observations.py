@@ -1,0 +1,143 @@
+"""One observation process: values of a task, reported by a source, on a support."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from mrgp.supports import Support
+
+LIKELIHOODS = ("gaussian",)
+
+
+class Observations:
+    """Values of one task as one source reports them.
+
+    `y` has one value for each region of the support; NaN is a missing value. `noise_variance` is
+    the known noise variance (one number or one for each value); left out, it is learned. The pair
+    (name, task) identifies the process.
+
+    >>> import mrgp
+    >>> mrgp.Observations(mrgp.points([[0.0], [1.0]]), [3.0, float("nan")], task="no2", name="laqn")
+    Observations(laqn, no2: 1 of 2 values observed; Points(2 means: x1 0 to 1))
+    """
+
+    support: Support
+    y: Float[np.ndarray, " n"]
+    task: str
+    name: str
+    noise_variance: Float[np.ndarray, " n"] | None
+    likelihood: str
+    units: str | None
+
+    def __init__(
+        self,
+        support: Support,
+        y: Any,
+        *,
+        task: str = "value",
+        name: str = "source",
+        noise_variance: Any = None,
+        likelihood: str = "gaussian",
+        units: str | None = None,
+    ):
+        self.task, self.name, self.units = str(task), str(name), units
+        if not isinstance(support, Support):
+            raise TypeError(
+                f"{self.label}: the first argument must be a support such as mrgp.points(x); got"
+                f" {type(support).__name__}."
+            )
+        self.support = support
+        self.y = self._check_values(y)
+        self.noise_variance = self._check_noise(noise_variance)
+        if likelihood not in LIKELIHOODS:
+            raise ValueError(
+                f"{self.label}: likelihood= is one of {LIKELIHOODS}; got {likelihood!r}."
+            )
+        self.likelihood = likelihood
+
+    @property
+    def label(self) -> str:
+        """The process in words, for messages."""
+        return f"source {self.name!r}, task {self.task!r}"
+
+    @property
+    def process(self) -> tuple[str, str]:
+        """The pair (source, task)."""
+        return self.name, self.task
+
+    @property
+    def observed(self) -> Bool[np.ndarray, " n"]:
+        """Which values are not missing."""
+        return ~np.isnan(self.y)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, index: Any) -> "Observations":
+        """Select values by slice, mask or integer array."""
+        noise = None if self.noise_variance is None else self.noise_variance[index]
+        return self.replace(support=self.support[index], y=self.y[index], noise_variance=noise)
+
+    def replace(self, **changes: Any) -> "Observations":
+        """Return a copy with some arguments changed."""
+        kept = {
+            "support": self.support,
+            "y": self.y,
+            "task": self.task,
+            "name": self.name,
+            "noise_variance": self.noise_variance,
+            "likelihood": self.likelihood,
+            "units": self.units,
+        }
+        return Observations(**(kept | changes))
+
+    def dropna(self) -> "Observations":
+        """Return the observed values alone."""
+        return self if self.observed.all() else self[self.observed]
+
+    def _check_values(self, y: Any) -> Float[np.ndarray, " n"]:
+        try:
+            values = np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"{self.label}: y must be numbers, with NaN for missing.") from None
+        if values.ndim != 1 or len(values) != len(self.support):
+            raise ValueError(
+                f"{self.label}: y must have shape ({len(self.support)},), one value for each region"
+                f" of the support; got {values.shape}."
+            )
+        if len(values) == 0:
+            raise ValueError(f"{self.label}: there are no values. Leave the source out.")
+        infinite = np.isinf(values)
+        if infinite.any():
+            raise ValueError(
+                f"{self.label}: y is infinite in {infinite.sum()} of {len(values)} rows, first in"
+                f" row {np.argmax(infinite)}. Use NaN for missing values."
+            )
+        if np.isnan(values).all():
+            raise ValueError(
+                f"{self.label}: all {len(values)} values are missing (NaN). Leave the source out."
+            )
+        return values
+
+    def _check_noise(self, noise: Any) -> Float[np.ndarray, " n"] | None:
+        if noise is None:
+            return None
+        values = np.asarray(noise, dtype=np.float64)
+        if values.shape not in ((), self.y.shape):
+            raise ValueError(
+                f"{self.label}: noise_variance must be one number or {len(self.y)}; got shape"
+                f" {values.shape}."
+            )
+        values = np.broadcast_to(values, self.y.shape).copy()
+        wrong = ~(np.isfinite(values) & (values > 0)) & self.observed
+        if wrong.any():
+            raise ValueError(
+                f"{self.label}: noise_variance must be positive and finite; it is"
+                f" {values[np.argmax(wrong)]} in row {np.argmax(wrong)}."
+            )
+        return np.where(np.isfinite(values) & (values > 0), values, 1.0)
+
+    def __repr__(self) -> str:
+        count = f"{self.observed.sum()} of {len(self)} values observed"
+        return f"Observations({self.name}, {self.task}: {count}; {self.support})"

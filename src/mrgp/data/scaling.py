@@ -1,0 +1,68 @@
+"""The affine maps between the user's units and the model's: inputs are centred, tasks are offset.
+
+Kernels and noises stay in the user's units. `scale` is the spread of a task; starting values,
+default priors and the optimiser's coordinates are relative to it.
+"""
+
+from typing import Self
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float
+
+from mrgp._types import AnyArray, Vector
+from mrgp.data.dataset import Dataset
+from mrgp.data.observations import Observations
+from mrgp.supports import Geometry, Support
+
+
+class Record(eqx.Module):
+    """The observed values of one process in centred coordinates, with their composite weight."""
+
+    support: Support
+    y: Vector
+    noise_variance: Vector | None
+    weight: Float[AnyArray, ""]
+
+
+class Scaling(eqx.Module):
+    """Where the inputs are centred, and each task's offset and spread.
+
+    For totals the offset acts through L 1: a region of twice the measure is offset twice as much.
+    """
+
+    centre: Float[np.ndarray, " d"]
+    tasks: tuple[str, ...] = eqx.field(static=True)
+    offset: Float[np.ndarray, " p"]
+    scale: Float[np.ndarray, " p"]
+
+    @classmethod
+    def of(cls, data: Dataset) -> Self:
+        """Measure a dataset: one affine map for each task, never for each source."""
+        maps = [_offset_and_scale(data.select(task=task)) for task in data.tasks]
+        offset, scale = np.array(maps).T
+        return cls(Geometry.of(data.supports).centre, data.tasks, offset, scale)
+
+    def index(self, task: str) -> int:
+        """Return the position of a task."""
+        return self.tasks.index(task)
+
+    def record(self, observations: Observations, weight: float = 1.0) -> Record:
+        """Centre the observed values of a process."""
+        seen = observations.dropna()
+        support = seen.support.shift(self.centre)
+        y = seen.y - self.offset[self.index(seen.task)] * np.asarray(support.total)
+        return Record(support, y, seen.noise_variance, np.asarray(weight, np.float64))
+
+
+def _offset_and_scale(data: Dataset) -> tuple[float, float]:
+    seen = data.dropna()
+    y = np.concatenate([o.y for o in seen])
+    total = np.concatenate([np.asarray(o.support.total) for o in seen])
+    measure = float(total @ total)
+    if measure == 0:
+        return 0.0, float(np.std(y)) or 1.0
+    offset = float(total @ y) / measure
+    scale = float(np.sqrt(np.sum((y - offset * total) ** 2) / measure))
+    # A constant field has no spread of its own: its level, or one, stands in.
+    return offset, scale if scale > 1e-9 * abs(offset) else abs(offset) or 1.0

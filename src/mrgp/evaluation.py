@@ -1,0 +1,87 @@
+"""Scores of predictions against held-out values (theory 8)."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtr
+
+from mrgp.prediction import Prediction
+
+LEVELS = (50, 80, 95)
+
+
+def evaluate(prediction: Prediction, y: Any) -> dict[str, float]:
+    """Score a prediction against values on the same regions.
+
+    Returns rmse, mse, mae, mape (a fraction), nlpd, crps, coverage and width of the 50, 80 and
+    95 % intervals, the number `n` of values scored and `missing`, the number of NaN values left
+    out. Mixtures are scored as mixtures, in closed form.
+
+    >>> import mrgp
+    >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([sensors]))
+    >>> mrgp.evaluate(mrgp.predict(fit, mrgp.points([[0.5]])), [0.6])["n"]
+    1
+    """
+    values = np.asarray(y, dtype=np.float64)
+    if values.shape != (len(prediction),):
+        raise ValueError(
+            f"evaluate: y must have shape ({len(prediction)},), one value for each region"
+            f" predicted; got {values.shape}."
+        )
+    if np.isinf(values).any():
+        raise ValueError("evaluate: y has infinite values; use NaN for missing ones.")
+    seen = ~np.isnan(values)
+    if not seen.any():
+        raise ValueError("evaluate: all values of y are missing (NaN).")
+    error = (prediction.mean - values)[seen]
+    scores = {
+        "rmse": float(np.sqrt(np.mean(error**2))),
+        "mse": float(np.mean(error**2)),
+        "mae": float(np.mean(np.abs(error))),
+        "mape": _mape(error, values[seen]),
+        "nlpd": float(-np.mean(prediction.log_density(values)[seen])),
+        "crps": float(np.mean(crps(prediction, values)[seen])),
+    }
+    for level in LEVELS:
+        low, high = prediction.interval(level / 100)
+        inside = (low <= values) & (values <= high)
+        scores[f"coverage_{level}"] = float(inside[seen].mean())
+        scores[f"width_{level}"] = float((high - low)[seen].mean())
+    return scores | {"n": int(seen.sum()), "missing": int((~seen).sum())}
+
+
+def crps(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
+    """Return the continuous ranked probability score of each value, for Gaussian mixtures.
+
+    E|X - y| - E|X - X'| / 2, with E|N(m, v)| = m (2 Phi(m / s) - 1) + 2 s phi(m / s).
+    """
+    w, m, v = prediction.weights, prediction.means, prediction.variances
+    to_value = (w * _mean_absolute(m - np.asarray(y, np.float64), v)).sum(0)
+    spread = sum(w[i] * (w * _mean_absolute(m[i] - m, v[i] + v)).sum(0) for i in range(len(w)))
+    return to_value - 0.5 * spread
+
+
+def pit(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
+    """Return the probability integral transform of each value: uniform if calibrated."""
+    return prediction.cdf(y)
+
+
+def _mean_absolute(
+    mean: Float[np.ndarray, "*k"], variance: Float[np.ndarray, "*k"]
+) -> Float[np.ndarray, "*k"]:
+    sd = np.sqrt(variance)
+    z = mean / sd
+    density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+    return mean * (2 * ndtr(z) - 1) + 2 * sd * density
+
+
+def _mape(error: Float[np.ndarray, " n"], values: Float[np.ndarray, " n"]) -> float:
+    size = np.abs(values)
+    if np.any(size < 1e-3 * np.median(size)) or not np.all(size > 0):
+        warnings.warn(
+            "mape divides by values near zero; it says little about these data.", stacklevel=3
+        )
+    return float(np.mean(np.abs(error) / size)) if np.all(size > 0) else float("inf")

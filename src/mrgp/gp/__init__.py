@@ -1,0 +1,36 @@
+"""Kernel MEETS support: covariances of aggregates, conditioning, inducing inputs."""
+
+from mrgp.gp.conditioning import (
+    LinearGaussian,
+    Posterior,
+    collapsed_log_evidence,
+    collapsed_posterior,
+    exact_log_evidence,
+    exact_posterior,
+)
+from mrgp.gp.covariance import (
+    DEFAULT_RULE,
+    QuadratureError,
+    cross_covariance,
+    full_covariance,
+    quadrature_error,
+    variance,
+)
+from mrgp.gp.inducing import Inducing, place
+
+__all__ = [
+    "DEFAULT_RULE",
+    "Inducing",
+    "LinearGaussian",
+    "Posterior",
+    "QuadratureError",
+    "collapsed_log_evidence",
+    "collapsed_posterior",
+    "cross_covariance",
+    "exact_log_evidence",
+    "exact_posterior",
+    "full_covariance",
+    "place",
+    "quadrature_error",
+    "variance",
+]

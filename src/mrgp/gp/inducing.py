@@ -1,0 +1,145 @@
+"""Where inducing inputs go: k-means, a grid, a subset, or greedily by conditional variance."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Literal, Self, get_args
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from scipy.cluster.vq import ClusterError, kmeans2
+
+from mrgp._types import AnyArray
+from mrgp.kernels import Kernel
+from mrgp.supports import Geometry, Midpoint, Support
+
+Strategy = Literal["kmeans", "grid", "subset", "greedy"]
+MOST_CANDIDATES = 20_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Inducing:
+    """How many inducing inputs, where, and whether they are trained.
+
+    `locations` gives them outright, in the user's coordinates. Where the data have no more
+    distinct nodes than `number`, the nodes themselves are used.
+
+    >>> Inducing(100, strategy="greedy")
+    Inducing(number=100, strategy='greedy', train=False, locations=None)
+    """
+
+    number: int = 200
+    strategy: str = "kmeans"
+    train: bool = False
+    locations: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.number, int | np.integer) or self.number < 1:
+            raise ValueError(f"inducing: the number must be at least 1; got {self.number}.")
+        if self.strategy not in get_args(Strategy):
+            raise ValueError(
+                f"inducing: the strategy is one of {get_args(Strategy)}; got {self.strategy!r}."
+            )
+
+    @classmethod
+    def parse(cls, value: Any) -> Self:
+        """Accept None, a number, a strategy, an array of locations, or an `Inducing`."""
+        if value is None:
+            return cls()
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, str):
+            return cls(strategy=value)
+        if isinstance(value, int | np.integer):
+            return cls(int(value))
+        locations = np.asarray(value, dtype=np.float64)
+        if locations.ndim != 2 or not np.isfinite(locations).all():
+            raise ValueError(
+                f"inducing: locations must be finite with shape [m, d]; got {locations.shape}."
+            )
+        return cls(len(locations), locations=locations)
+
+
+def place(
+    inducing: Inducing, supports: Sequence[Support], kernel: Kernel, seed: int
+) -> Float[AnyArray, "m d"]:
+    """Choose inducing inputs among the nodes of supports, all in centred coordinates."""
+    rng = np.random.default_rng(seed)
+    geometry = Geometry.of(supports)
+    candidates = _candidates(supports, rng)
+    number = inducing.number
+    if inducing.strategy == "grid":
+        return _grid(candidates, number, geometry)
+    if len(candidates) <= number:
+        return candidates
+    if inducing.strategy == "subset":
+        return candidates[np.sort(rng.choice(len(candidates), number, replace=False))]
+    if inducing.strategy == "greedy":
+        return _greedy(candidates, number, kernel)
+    return _kmeans(candidates, number, geometry, rng)
+
+
+def _candidates(supports: Sequence[Support], rng: np.random.Generator) -> np.ndarray:
+    """Return the distinct nodes of all supports, thinned at random where there are too many."""
+    share = MOST_CANDIDATES // len(supports)
+    nodes = []
+    for support in supports:
+        rows = np.arange(len(support))
+        if len(rows) > share:
+            rows = rng.choice(len(rows), share, replace=False)
+        part = support[rows].quadrature(Midpoint(3)).atoms()
+        used = np.asarray(part.lower)[np.asarray(part.weights) != 0]
+        if len(used) > share:
+            used = used[rng.choice(len(used), share, replace=False)]
+        nodes.append(used)
+    return np.unique(np.concatenate(nodes), axis=0)
+
+
+def _kmeans(
+    candidates: np.ndarray, number: int, geometry: Geometry, rng: np.random.Generator
+) -> np.ndarray:
+    scaled = candidates / geometry.extent
+    try:
+        centres, _ = kmeans2(scaled, number, minit="++", missing="raise", rng=rng)
+    except ClusterError:
+        return candidates[np.sort(rng.choice(len(candidates), number, replace=False))]
+    return centres * geometry.extent
+
+
+def _grid(candidates: np.ndarray, number: int, geometry: Geometry) -> np.ndarray:
+    """Spread at most `number` inputs evenly over the bounding box, more along finer inputs."""
+    lower, upper = candidates.min(0), candidates.max(0)
+    active = upper > lower
+    ratio = np.where(active, geometry.extent / geometry.spacing, 1.0)
+    counts = np.where(active, 2, 1)
+    while True:
+        wish = np.where(active, ratio / counts, 0.0)
+        d = int(np.argmax(wish))
+        grown = counts.copy()
+        grown[d] += 1
+        if not active.any() or np.prod(grown) > number:
+            break
+        counts = grown
+    sides = [
+        np.linspace(a, b, c) if c > 1 else np.array([0.5 * (a + b)])
+        for a, b, c in zip(lower, upper, counts, strict=True)
+    ]
+    return np.stack([g.ravel() for g in np.meshgrid(*sides, indexing="ij")], -1)
+
+
+def _greedy(candidates: np.ndarray, number: int, kernel: Kernel) -> np.ndarray:
+    """Add the candidate of largest variance given those chosen: a pivoted Cholesky."""
+    x = jnp.asarray(candidates)
+    left = np.array(kernel.pair(x, x))
+    floor = 1e-10 * left.max()
+    rows, chosen = np.zeros((number, len(candidates))), []
+    for i in range(number):
+        pivot = int(np.argmax(left))
+        if left[pivot] <= floor:
+            break
+        chosen.append(pivot)
+        column = np.asarray(kernel.cross(x[pivot][None], x))[0]
+        rows[i] = (column - rows[:i, pivot] @ rows[:i]) / np.sqrt(left[pivot])
+        left = np.maximum(left - rows[i] ** 2, 0.0)
+        left[pivot] = 0.0
+    return candidates[np.sort(chosen)]

@@ -1,0 +1,68 @@
+"""What a fit maximises: the log evidence, or its bound, plus the log prior of the parameters."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from mrgp._types import float64
+from mrgp.data import Dataset, Record, Scaling, process_weights
+from mrgp.models import Built, Recipe
+from mrgp.parameters import log_prior, partition
+
+
+class Objective(eqx.Module):
+    """A pure function of the trained raw parameters.
+
+    Call it with a tree like `start`; the value is in nats, in the user's units. It can be passed
+    through `jax.jit` and `jax.grad`; use it inside `jax.enable_x64(True)`.
+    """
+
+    start: Any
+    frozen: Any
+    records: tuple[Record, ...]
+
+    def __call__(self, trained: Any) -> Float[Array, ""]:
+        """Return log evidence (or bound) + log prior."""
+        model = eqx.combine(trained, self.frozen)
+        return model.log_evidence(self.records) + log_prior(model)
+
+    def model(self, trained: Any) -> Any:
+        """Return the model with these parameters."""
+        return eqx.combine(trained, self.frozen)
+
+
+@float64
+def objective(
+    model: Recipe, data: Dataset, weights: Mapping[Any, float] | None = None, key: Any = 0
+) -> Objective:
+    """Return the function that `fit` maximises, with its starting point.
+
+    >>> import jax, mrgp
+    >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> f = mrgp.objective(mrgp.MRGP(), mrgp.Dataset([sensors]))
+    >>> with jax.enable_x64(True):
+    ...     slope = jax.grad(f)(f.start)
+    """
+    seen = model.view(data)
+    return build_objective(model.build(seen, key), seen, Scaling.of(seen), weights)
+
+
+def build_objective(
+    built: Built, data: Dataset, scaling: Scaling, weights: Mapping[Any, float] | None
+) -> Objective:
+    """Join a built model and the records of a dataset, as JAX arrays."""
+    by_process = process_weights(weights, data.processes)
+    records = tuple(scaling.record(o, by_process[o.process]) for o in data)
+    trained, frozen = partition(built)
+    return Objective(*as_arrays((trained, frozen, records)))
+
+
+def as_arrays(tree: Any) -> Any:
+    """Turn NumPy leaves into JAX arrays, so that compiled functions take them as arguments."""
+    numpy = np.ndarray | np.generic
+    return jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, numpy) else x, tree)

@@ -1,0 +1,180 @@
+"""SciPy's L-BFGS on a compiled value and gradient, with a few starts chosen by the bound."""
+
+import dataclasses
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.optimize import minimize
+
+from mrgp.inference.objectives import Objective
+from mrgp.inference.progress import Progress
+from mrgp.parameters import limits
+
+Code = Literal["converged", "step limit", "interrupted", "failed"]
+Vector = Float[np.ndarray, " p"]
+
+
+@dataclasses.dataclass(frozen=True)
+class LBFGS:
+    """Settings of the optimiser: how many starts to follow, and for how long.
+
+    `candidates` random starts are compared with the default one by their bound, and the best
+    `starts` of all are followed to the end.
+
+    >>> LBFGS(starts=1).max_steps
+    200
+    """
+
+    max_steps: int = 200
+    starts: int = 2
+    candidates: int = 6
+    tolerance: float = 1e-9
+
+    def __post_init__(self) -> None:
+        if self.max_steps < 1 or self.starts < 1 or self.candidates < 0:
+            raise ValueError(f"LBFGS: max_steps and starts must be at least 1; got {self}.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Status:
+    """How a fit ended, and what that means."""
+
+    code: Code
+    message: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether the result can be used."""
+        return self.code != "failed"
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Optimum:
+    """The best parameters found, the bound along the way, and how the search ended."""
+
+    trained: Any
+    history: Vector
+    status: Status
+
+
+@eqx.filter_jit
+def _loss_and_gradient(objective: Objective, trained: Any, size: Array) -> tuple[Array, Any]:
+    """Return the negative objective for each observation, so that tolerances mean the same."""
+    return eqx.filter_value_and_grad(lambda p: -objective(p) / size)(trained)
+
+
+def maximise(
+    objective: Objective,
+    log_unit: float,
+    settings: LBFGS,
+    seed: int,
+    progress: Progress,
+) -> Optimum:
+    """Maximise an objective from several starts.
+
+    `log_unit` is the mean log spread of the values; taking it off makes tolerances independent of
+    units. Ctrl-C ends the search and keeps the best parameters so far.
+    """
+    search = _Search(objective, log_unit, settings, progress)
+    if not len(search.origin):
+        return Optimum(objective.start, np.zeros(0), Status("converged", "nothing to train"))
+    progress.start("fit", settings.max_steps)
+    starts = search.choose_starts(np.random.default_rng(seed))
+    status, least = Status("failed", "the bound is not finite at any starting point"), np.inf
+    try:
+        for start in starts:
+            loss, ending = search.follow(start)
+            if loss < least:
+                status, least = ending, loss
+    except KeyboardInterrupt:
+        status = Status("interrupted", "stopped by the user; the best parameters so far are kept")
+    progress.finish(status.code)
+    return Optimum(search.tree(search.best), -np.array(search.history) * search.size, status)
+
+
+class _Search:
+    """One fit's view of the objective as a function of a NumPy vector."""
+
+    def __init__(self, objective: Objective, log_unit: float, settings: LBFGS, progress: Progress):
+        self.objective, self.settings, self.progress = objective, settings, progress
+        leaves, self.treedef = jax.tree.flatten(objective.start)
+        self.shapes = [leaf.shape for leaf in leaves]
+        self.origin = np.concatenate([np.zeros(0), *(np.ravel(leaf) for leaf in leaves)])
+        bound = limits(eqx.combine(objective.start, objective.frozen))
+        sizes = [int(np.prod(shape)) for shape in self.shapes]
+        self.limit = np.repeat(bound, sizes)
+        self.size = float(sum(len(r.y) for r in objective.records))
+        self.log_unit = log_unit
+        self.best, self.lowest, self.history = self.origin, np.inf, []
+        self.steps = 0
+
+    def tree(self, vector: Vector) -> Any:
+        sizes = [int(np.prod(shape)) for shape in self.shapes]
+        parts = np.split(vector, np.cumsum(sizes)[:-1])
+        leaves = [jax.numpy.asarray(p.reshape(s)) for p, s in zip(parts, self.shapes, strict=True)]
+        return jax.tree.unflatten(self.treedef, leaves)
+
+    def evaluate(self, vector: Vector) -> tuple[float, Vector]:
+        """Return loss and gradient; where they are not finite, a wall that turns the search."""
+        value, gradient = _loss_and_gradient(
+            self.objective, self.tree(vector), jax.numpy.asarray(self.size)
+        )
+        loss = float(value) - self.log_unit
+        slope = np.concatenate([np.ravel(g) for g in jax.tree.leaves(gradient)])
+        if not (np.isfinite(loss) and np.isfinite(slope).all()):
+            return 1e10, np.zeros_like(vector)
+        if loss < self.lowest:
+            self.best, self.lowest = vector.copy(), loss
+        return loss, slope
+
+    def choose_starts(self, rng: np.random.Generator) -> list[Vector]:
+        """Return the default start and random ones about it, best bound first."""
+        trained = np.isfinite(self.limit)
+        draws = rng.standard_normal((self.settings.candidates, len(self.origin))) * trained
+        candidates = [self.origin, *(self.origin + draws)]
+        losses = [self.evaluate(c)[0] for c in candidates]
+        order = np.argsort(losses, kind="stable")
+        return [candidates[i] for i in order[: self.settings.starts] if losses[i] < 1e10]
+
+    def follow(self, start: Vector) -> tuple[float, Status]:
+        """Run L-BFGS from one start; the history kept is that of the best run so far."""
+        history: list[float] = []
+        before = self.lowest
+
+        def callback(intermediate_result: Any) -> None:
+            history.append(float(intermediate_result.fun) + self.log_unit)
+            bound = -history[-1] * self.size
+            self.progress.update(len(history), f"step {len(history)}, bound {bound:.2f}")
+
+        bounds = np.stack([-self.limit, self.limit], 1)
+        result = minimize(
+            self.evaluate,
+            np.clip(start, bounds[:, 0], bounds[:, 1]),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            callback=callback,
+            options={
+                "maxiter": self.settings.max_steps,
+                "ftol": self.settings.tolerance,
+                "gtol": 1e-6,
+                "maxcor": 20,
+            },
+        )
+        if self.lowest < before or not self.history:
+            self.history = history
+        return float(result.fun), _status(result, self.settings)
+
+
+def _status(result: Any, settings: LBFGS) -> Status:
+    if not np.isfinite(result.fun) or result.fun >= 1e10:
+        return Status("failed", "the bound is not finite")
+    if result.nit >= settings.max_steps:
+        return Status("step limit", f"{result.nit} steps; raise max_steps= of mrgp.LBFGS to go on")
+    return Status("converged", f"{result.nit} steps")

@@ -1,0 +1,95 @@
+"""Progress of long work, as an object that is told what happens."""
+
+import sys
+from typing import Any, Protocol
+
+
+class Progress(Protocol):
+    """Told when work starts, how far it is, and how it ended."""
+
+    def start(self, title: str, total: int) -> None:
+        """Begin a stage of at most `total` steps."""
+        ...
+
+    def update(self, step: int, text: str) -> None:
+        """Report a step."""
+        ...
+
+    def finish(self, text: str) -> None:
+        """End the stage."""
+        ...
+
+
+class Silent:
+    """Say nothing."""
+
+    def start(self, title: str, total: int) -> None:
+        """Begin a stage."""
+
+    def update(self, step: int, text: str) -> None:
+        """Report a step."""
+
+    def finish(self, text: str) -> None:
+        """End the stage."""
+
+
+class Lines:
+    """Write a plain line when a stage ends: for logs."""
+
+    def start(self, title: str, total: int) -> None:
+        """Remember the title."""
+        self.title = title
+
+    def update(self, step: int, text: str) -> None:
+        """Report a step."""
+
+    def finish(self, text: str) -> None:
+        """Write the line."""
+        sys.stderr.write(f"{self.title}: {text}\n")
+
+
+class Bar:
+    """Draw a bar on standard error with rich."""
+
+    def start(self, title: str, total: int) -> None:
+        """Show the bar."""
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as RichProgress
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[text]}"),
+            TimeElapsedColumn(),
+        )
+        self.bar = RichProgress(*columns, console=Console(stderr=True))
+        self.total = total
+        self.bar.start()
+        self.task = self.bar.add_task(title, total=total, text="")
+
+    def update(self, step: int, text: str) -> None:
+        """Move the bar."""
+        self.bar.update(self.task, completed=min(step, self.total), text=text)
+
+    def finish(self, text: str) -> None:
+        """Fill the bar and leave it."""
+        self.bar.update(self.task, completed=self.total, text=text)
+        self.bar.stop()
+
+
+def as_progress(progress: Any) -> Progress:
+    """Accept "auto", "bar", "lines", True, False, None, or a progress object.
+
+    "auto" draws a bar on a terminal and is silent elsewhere.
+    """
+    if progress == "auto":
+        return Bar() if sys.stderr.isatty() else Silent()
+    named = {"bar": Bar, True: Bar, "lines": Lines, None: Silent, False: Silent}
+    if isinstance(progress, str | bool | None):
+        if progress not in named:
+            raise ValueError(
+                f'progress= is "auto", "bar", "lines", True, False or an object; got {progress!r}.'
+            )
+        return named[progress]()
+    return progress

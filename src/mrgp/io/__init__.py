@@ -1,0 +1,5 @@
+"""Files: saved fits."""
+
+from mrgp.io.checkpoint import load, save
+
+__all__ = ["load", "save"]

@@ -1,0 +1,173 @@
+"""Save and load a fit: one zip of a JSON header and NumPy arrays, nothing executable."""
+
+import dataclasses
+import io
+import json
+import zipfile
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mrgp import gp, inference, kernels, models, parameters, supports
+from mrgp.data import Scaling
+from mrgp.inference import Fit
+
+SCHEMA = 1
+HEADER = "header.json"
+
+_CLASSES = (
+    Fit,
+    Scaling,
+    inference.Status,
+    inference.LBFGS,
+    gp.Inducing,
+    gp.Posterior,
+    models.MRGP,
+    models.VBAgg,
+    models.CenterPoint,
+    models.SingleGP,
+    supports.Points,
+    supports.Nodes,
+    supports.Boxes,
+    supports.Midpoint,
+    supports.GaussLegendre,
+    supports.Sobol,
+    kernels.RBF,
+    kernels.Matern12,
+    kernels.Matern32,
+    kernels.Matern52,
+    kernels.Periodic,
+    kernels.Linear,
+    kernels.Constant,
+    kernels.White,
+    kernels.Sum,
+    kernels.Product,
+    kernels.Scale,
+    kernels.Separable,
+    parameters.Parameter,
+    parameters.LogNormal,
+    parameters.Gamma,
+    parameters.InverseGamma,
+    parameters.HalfNormal,
+    *parameters.TRANSFORMS,
+)
+REGISTRY: dict[str, type] = {c.__name__: c for c in _CLASSES}
+
+
+def save(fit: Fit, path: str | Path) -> None:
+    """Write a fit to exactly the path given.
+
+    Exact fits hold the training data, and so does their file.
+
+    >>> import mrgp, tempfile
+    >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([sensors]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mrgp.save(fit, folder + "/fit")
+    ...     mrgp.load(folder + "/fit")
+    Fit(MRGP, 3 values, converged: ... steps)
+    """
+    if not isinstance(fit, Fit):
+        raise TypeError(f"save takes a fit; got {type(fit).__name__}.")
+    arrays: list[np.ndarray] = []
+    header = {"schema": SCHEMA, "versions": _versions(), "fit": _encode(fit, arrays, "fit")}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(HEADER, json.dumps(header, indent=1))
+        for number, array in enumerate(arrays):
+            buffer = io.BytesIO()
+            np.save(buffer, array, allow_pickle=False)
+            archive.writestr(_member(number), buffer.getvalue())
+
+
+def load(path: str | Path, types: Sequence[type] = ()) -> Fit:
+    """Read a fit back; `types` names your own kernel or model classes that it uses."""
+    if not Path(path).exists():
+        raise FileNotFoundError(f"load: there is no file {path}.")
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"load: {path} is not a fit saved by mrgp.save.")
+    registry = REGISTRY | {t.__name__: t for t in types}
+    with zipfile.ZipFile(path) as archive:
+        if HEADER not in archive.namelist():
+            raise ValueError(f"load: {path} is not a fit saved by mrgp.save: it has no {HEADER}.")
+        header = json.loads(archive.read(HEADER))
+        if header["schema"] > SCHEMA:
+            raise ValueError(
+                f"load: {path} has schema {header['schema']}, newer than this version's {SCHEMA}."
+                " Update mrgp."
+            )
+
+        def array(number: int) -> np.ndarray:
+            return np.load(io.BytesIO(archive.read(_member(number))), allow_pickle=False)
+
+        return _decode(header["fit"], array, registry)
+
+
+def _member(number: int) -> str:
+    return f"arrays/{number}.npy"
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in ("mrgp", "jax", "equinox", "numpy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "unknown"
+    return found
+
+
+def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
+    """Turn a value into JSON, setting arrays aside."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray | np.generic):
+        arrays.append(np.asarray(value))
+        return {"array": len(arrays) - 1}
+    if isinstance(value, tuple | list):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return {kind: [_encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]}
+    if isinstance(value, dict):
+        pairs = [
+            [_encode(k, arrays, where), _encode(v, arrays, f"{where}[{k!r}]")]
+            for k, v in value.items()
+        ]
+        return {"dict": pairs}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {
+            f.name: _encode(getattr(value, f.name), arrays, f"{where}.{f.name}")
+            for f in dataclasses.fields(value)
+        }
+        return {"class": type(value).__name__, "fields": fields}
+    raise TypeError(
+        f"save: {where} is a {type(value).__name__}, which cannot be written to a file. Use plain"
+        " values in the recipe."
+    )
+
+
+def _decode(value: Any, array: Any, registry: dict[str, type]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return array(value["array"])
+    if "tuple" in value:
+        return tuple(_decode(v, array, registry) for v in value["tuple"])
+    if "list" in value:
+        return [_decode(v, array, registry) for v in value["list"]]
+    if "dict" in value:
+        return {_decode(k, array, registry): _decode(v, array, registry) for k, v in value["dict"]}
+    name = value["class"]
+    if name not in registry:
+        raise ValueError(
+            f"load: the file uses the class {name!r}, which mrgp does not know. If it is yours,"
+            f" call mrgp.load(path, types=[{name}])."
+        )
+    fields = {k: _decode(v, array, registry) for k, v in value["fields"].items()}
+    # Fields are set as they were saved: constructors validate and convert user input, not state.
+    made = object.__new__(registry[name])
+    for field in dataclasses.fields(registry[name]):
+        if field.name in fields:
+            object.__setattr__(made, field.name, fields[field.name])
+    return made

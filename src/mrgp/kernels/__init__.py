@@ -1,0 +1,39 @@
+"""HOW points covary: kernels over inputs, their sums and products."""
+
+from mrgp.kernels.base import (
+    Binding,
+    Factor,
+    Kernel,
+    LeafKernel,
+    Product,
+    Scale,
+    Separable,
+    Sum,
+    Term,
+    separable,
+)
+from mrgp.kernels.stationary import RBF, Matern, Matern12, Matern32, Matern52, Stationary
+from mrgp.kernels.structured import Constant, Linear, Periodic, White
+
+__all__ = [
+    "RBF",
+    "Binding",
+    "Constant",
+    "Factor",
+    "Kernel",
+    "LeafKernel",
+    "Linear",
+    "Matern",
+    "Matern12",
+    "Matern32",
+    "Matern52",
+    "Periodic",
+    "Product",
+    "Scale",
+    "Separable",
+    "Stationary",
+    "Sum",
+    "Term",
+    "White",
+    "separable",
+]

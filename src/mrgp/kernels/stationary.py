@@ -1,0 +1,156 @@
+"""Kernels of the scaled distance: RBF and the Matern family."""
+
+import abc
+import dataclasses
+import functools
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from mrgp._types import AnyArray
+from mrgp.kernels.base import (
+    Binding,
+    Factor,
+    Kernel,
+    LeafKernel,
+    Open,
+    Term,
+    bind_lengthscale,
+    bind_variance,
+)
+
+
+class Stationary(LeafKernel):
+    """A variance times a profile of the distance in lengthscales.
+
+    One lengthscale is shared by all the inputs; several, or none given, make one for each (ARD).
+    """
+
+    lengthscale: Open = None
+
+    @abc.abstractmethod
+    def profile(self, squared: Float[AnyArray, "*batch"]) -> Float[Array, "*batch"]:
+        """Return the correlation at a squared scaled distance."""
+
+    @property
+    @abc.abstractmethod
+    def factorises(self) -> bool:
+        """Whether the kernel is a product over its inputs."""
+
+    def pair(
+        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
+    ) -> Float[Array, "*batch"]:
+        return self.variance * self.profile(functools.reduce(jnp.add, self._squares(x, z)))
+
+    def _squares(
+        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
+    ) -> list[Float[AnyArray, "*batch"]]:
+        """Return squared scaled differences, input by input.
+
+        A loop over inputs fuses with the profile; a reduction over a short last axis would not.
+        """
+        scales = self._lengthscales()
+        return [
+            (x[..., d] / scale - z[..., d] / scale) ** 2
+            for d, scale in zip(self.columns, scales, strict=True)
+        ]
+
+    def _lengthscales(self) -> list[Float[Array, ""]]:
+        scale = jnp.broadcast_to(jnp.asarray(self.lengthscale), (len(self.columns),))
+        return [scale[i] for i in range(len(self.columns))]
+
+    def bind(self, binding: Binding) -> Kernel:
+        dims = self.bound_dims(binding.geometry)
+        lengthscale = bind_lengthscale(self.lengthscale, dims, binding)
+        variance = bind_variance(self.variance, binding)
+        return dataclasses.replace(self, lengthscale=lengthscale, variance=variance, dims=dims)
+
+    def sum_of_products(self) -> tuple[Term, ...]:
+        if not self.factorises:
+            return super().sum_of_products()
+        scales, one = self._lengthscales(), np.ones(())
+        factors = (
+            Factor((d,), dataclasses.replace(self, lengthscale=scale, variance=one, dims=(0,)))
+            for d, scale in zip(self.columns, scales, strict=True)
+        )
+        return (Term(self.variance, tuple(factors)),)
+
+
+class RBF(Stationary):
+    """The squared-exponential kernel, variance * exp(-r^2 / 2).
+
+    >>> RBF(lengthscale=2.0)([[0.0]], [[2.0]]).round(4)
+    array([[0.6065]])
+    """
+
+    @property
+    def factorises(self) -> bool:
+        return True
+
+    def profile(self, squared: Float[AnyArray, "*batch"]) -> Float[Array, "*batch"]:
+        return jnp.exp(-0.5 * squared)
+
+
+class Matern(Stationary):
+    """A Matern kernel of half-integer smoothness.
+
+    The default is radial in the inputs it sees. `product=True` multiplies one-dimensional Materns
+    instead: another kernel, which has closed-form averages over boxes.
+    """
+
+    product: bool = eqx.field(static=True, default=False, kw_only=True)
+
+    @property
+    def factorises(self) -> bool:
+        return self.product or len(self.columns) == 1
+
+    def pair(
+        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
+    ) -> Float[Array, "*batch"]:
+        if not self.product:
+            return super().pair(x, z)
+        profiles = [self.profile(square) for square in self._squares(x, z)]
+        return self.variance * functools.reduce(jnp.multiply, profiles)
+
+
+class Matern12(Matern):
+    """The exponential kernel, variance * exp(-r).
+
+    >>> Matern12(lengthscale=2.0)([[0.0]], [[2.0]]).round(4)
+    array([[0.3679]])
+    """
+
+    def profile(self, squared: Float[AnyArray, "*batch"]) -> Float[Array, "*batch"]:
+        return jnp.exp(-_root(squared))
+
+
+class Matern32(Matern):
+    """The Matern-3/2 kernel, once differentiable: variance * (1 + sqrt(3) r) exp(-sqrt(3) r).
+
+    >>> Matern32(lengthscale=2.0)([[0.0]], [[2.0]]).round(4)
+    array([[0.4834]])
+    """
+
+    def profile(self, squared: Float[AnyArray, "*batch"]) -> Float[Array, "*batch"]:
+        t = _root(3.0 * squared)
+        return (1.0 + t) * jnp.exp(-t)
+
+
+class Matern52(Matern):
+    """The Matern-5/2 kernel, twice differentiable.
+
+    >>> Matern52(lengthscale=2.0)([[0.0]], [[2.0]]).round(4)
+    array([[0.524]])
+    """
+
+    def profile(self, squared: Float[AnyArray, "*batch"]) -> Float[Array, "*batch"]:
+        t = _root(5.0 * squared)
+        return (1.0 + t + t**2 / 3.0) * jnp.exp(-t)
+
+
+def _root(squared: Float[AnyArray, "*batch"]) -> Float[Array, "*batch"]:
+    """Take a square root whose gradient at zero is zero instead of infinite."""
+    away = squared > 0
+    return jnp.where(away, jnp.sqrt(jnp.where(away, squared, 1.0)), 0.0)

@@ -1,0 +1,154 @@
+"""Kernels with structure of their own: periodic, linear, constant, white."""
+
+import dataclasses
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from mrgp._types import AnyArray
+from mrgp.kernels.base import (
+    Binding,
+    Factor,
+    Kernel,
+    LeafKernel,
+    Open,
+    Term,
+    bind_variance,
+)
+from mrgp.parameters import LogNormal, Parameter, fixed, positive
+
+
+class Periodic(LeafKernel):
+    """A kernel that repeats: variance * exp(-2 sum_d sin^2(pi (x - z)_d / period) / lengthscale^2).
+
+    The period is in the units of the input and stays fixed unless given as `positive(24.0)`; the
+    lengthscale has no unit.
+
+    >>> Periodic(24)([[1.0]], [[49.0]]).round(4)
+    array([[1.]])
+    """
+
+    period: Open = 1.0
+    lengthscale: Open = None
+
+    def pair(
+        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
+    ) -> Float[Array, "*batch"]:
+        sines = (jnp.sin(jnp.pi * (x[..., d] - z[..., d]) / self.period) ** 2 for d in self.columns)
+        total = functools.reduce(jnp.add, sines)
+        return self.variance * jnp.exp(-2.0 * total / self.lengthscale**2)
+
+    def bind(self, binding: Binding) -> Kernel:
+        period = self.period if isinstance(self.period, Parameter) else fixed(self.period)
+        if not np.all(np.asarray(period.value) > 0):
+            raise ValueError(f"Periodic: period must be positive; got {self.period}.")
+        lengthscale = self.lengthscale
+        if not isinstance(lengthscale, Parameter):
+            prior = LogNormal(np.ones(()), np.ones(())) if binding.priors else None
+            lengthscale = positive(1.0 if lengthscale is None else lengthscale, prior)
+        return dataclasses.replace(
+            self,
+            period=period,
+            lengthscale=lengthscale,
+            variance=bind_variance(self.variance, binding),
+            dims=self.bound_dims(binding.geometry),
+        )
+
+    def sum_of_products(self) -> tuple[Term, ...]:
+        one = dataclasses.replace(self, variance=np.ones(()), dims=(0,))
+        return (Term(self.variance, tuple(Factor((d,), one) for d in self.columns)),)
+
+
+class Linear(LeafKernel):
+    """Linear functions of the inputs: sum_d variance_d (x - origin)_d (z - origin)_d.
+
+    `origin` is in the user's coordinates; a fit takes the centre of the data unless it is given.
+
+    >>> Linear(variance=2.0, origin=1.0)([[3.0]], [[2.0]])
+    array([[4.]])
+    """
+
+    variance: Open = None
+    origin: Open = None
+
+    def pair(
+        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
+    ) -> Float[Array, "*batch"]:
+        variance, origin = self._per_input(self.variance), self._per_input(self.origin)
+        products = (
+            v * (x[..., d] - o) * (z[..., d] - o)
+            for d, v, o in zip(self.columns, variance, origin, strict=True)
+        )
+        return functools.reduce(jnp.add, products)
+
+    def _per_input(self, value: Open) -> list[Float[Array, ""]]:
+        values = jnp.broadcast_to(jnp.asarray(value), (len(self.columns),))
+        return [values[i] for i in range(len(self.columns))]
+
+    def bind(self, binding: Binding) -> Kernel:
+        dims = self.bound_dims(binding.geometry)
+        columns = list(dims)
+        centre, extent = binding.geometry.centre[columns], binding.geometry.extent[columns]
+        origin = np.zeros(len(dims)) if self.origin is None else np.asarray(self.origin) - centre
+        variance = bind_variance(self.variance, binding, scale=1.0 / extent**2)
+        return dataclasses.replace(self, variance=variance, origin=fixed(origin), dims=dims)
+
+    def sum_of_products(self) -> tuple[Term, ...]:
+        variance, origin = self._per_input(self.variance), self._per_input(self.origin)
+        one = np.ones(())
+        return tuple(
+            Term(v, (Factor((d,), Linear(variance=one, origin=o, dims=(0,))),))
+            for d, v, o in zip(self.columns, variance, origin, strict=True)
+        )
+
+
+class Constant(LeafKernel):
+    """A constant: the same unknown level everywhere.
+
+    >>> Constant(2.0)([[0.0]], [[5.0]])
+    array([[2.]])
+    """
+
+    variance: Open = None
+
+    def pair(
+        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
+    ) -> Float[Array, "*batch"]:
+        shape = jnp.broadcast_shapes(x.shape[:-1], z.shape[:-1])
+        return jnp.broadcast_to(jnp.asarray(self.variance), shape)
+
+    def bind(self, binding: Binding) -> Kernel:
+        dims = self.bound_dims(binding.geometry)
+        return dataclasses.replace(self, variance=bind_variance(self.variance, binding), dims=dims)
+
+    def sum_of_products(self) -> tuple[Term, ...]:
+        return (Term(self.variance, ()),)
+
+
+class White(LeafKernel):
+    """Variation of its own at every place: variance where x = z, zero elsewhere.
+
+    It averages to nothing over any region of positive measure.
+
+    >>> White(2.0)([[0.0], [1.0]])
+    array([[2., 0.],
+           [0., 2.]])
+    """
+
+    variance: Open = None
+
+    def pair(
+        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
+    ) -> Float[Array, "*batch"]:
+        same = (x[..., d] == z[..., d] for d in self.columns)
+        return jnp.where(functools.reduce(jnp.logical_and, same), self.variance, 0.0)
+
+    def bind(self, binding: Binding) -> Kernel:
+        dims = self.bound_dims(binding.geometry)
+        return dataclasses.replace(self, variance=bind_variance(self.variance, binding), dims=dims)
+
+    def sum_of_products(self) -> tuple[Term, ...]:
+        one = White(variance=np.ones(()), dims=(0,))
+        return (Term(self.variance, tuple(Factor((d,), one) for d in self.columns)),)

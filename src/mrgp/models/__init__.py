@@ -1,0 +1,6 @@
+"""GPs make TASKS: recipes of models and the modules they build."""
+
+from mrgp.models.recipe import Built, Process, Recipe
+from mrgp.models.single import MRGP, CenterPoint, SingleGP, VBAgg
+
+__all__ = ["MRGP", "Built", "CenterPoint", "Process", "Recipe", "SingleGP", "VBAgg"]

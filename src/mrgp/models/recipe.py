@@ -1,0 +1,59 @@
+"""What every model recipe and every built model can do."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from jaxtyping import Float
+
+from mrgp._types import AnyArray
+from mrgp.data import Dataset, Record, Scaling
+from mrgp.supports import Support
+
+Process = tuple[str, str]
+
+
+class Built(Protocol):
+    """A model with parameters: an equinox module made by a recipe for a dataset."""
+
+    processes: tuple[Process, ...]
+
+    def log_evidence(self, records: Sequence[Record]) -> Float[AnyArray, ""]:
+        """Return the log evidence of the records, or a lower bound on it."""
+        ...
+
+    def condition(self, records: Sequence[Record]) -> Any:
+        """Return the posterior state that prediction needs."""
+        ...
+
+    def moments(
+        self, state: Any, support: Support, task: str, source: str | None
+    ) -> tuple[Float[AnyArray, " n"], Float[AnyArray, " n"]]:
+        """Return mean and variance of a task, or of what a source reports of it, without noise."""
+        ...
+
+    def joint(
+        self, state: Any, support: Support, task: str, source: str | None
+    ) -> tuple[Float[AnyArray, " n"], Float[AnyArray, "n n"]]:
+        """Return mean and joint covariance of the same."""
+        ...
+
+    def observation_noise(self, process: Process) -> float:
+        """Return the noise variance of a new observation of a process."""
+        ...
+
+    def report(self, scaling: Scaling) -> dict[str, np.ndarray]:
+        """Return the parameters by name, in the user's units."""
+        ...
+
+
+class Recipe(Protocol):
+    """A frozen description of a model: plain values, no data."""
+
+    def view(self, data: Dataset) -> Dataset:
+        """Return the data as the model sees it."""
+        ...
+
+    def build(self, data: Dataset, key: Any = 0) -> Built:
+        """Make the model for a dataset, with starting values."""
+        ...

@@ -1,0 +1,333 @@
+"""One latent GP seen by every source: MR-GP, and VBAgg (theory 2)."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from mrgp._types import AnyArray, float64
+from mrgp.data import Dataset, Observations, Record, Scaling, as_seed
+from mrgp.gp import (
+    DEFAULT_RULE,
+    Inducing,
+    LinearGaussian,
+    Posterior,
+    collapsed_log_evidence,
+    collapsed_posterior,
+    exact_log_evidence,
+    exact_posterior,
+    place,
+)
+from mrgp.kernels import Binding, Kernel, Matern52
+from mrgp.likelihoods import tempering_constant
+from mrgp.models.recipe import Process
+from mrgp.parameters import LogNormal, Parameter, fixed, is_parameter, positive, real, unwrap
+from mrgp.supports import Geometry, Rule, Support
+
+Method = Literal["auto", "exact", "collapsed"]
+Bias = Literal["none", "offset", "affine"]
+Mean = Literal["zero", "constant", "linear"]
+
+EXACT_LIMIT = 600
+EXACT_NODE_PAIRS = 4_000_000
+NOISE_SHARE = 0.1
+NOISE_LOG_SD = 2.0
+NOISE_FLOOR = 1e-6
+RATIO_LOG_SD = 1.0
+
+
+class SingleGP(eqx.Module):
+    """y = c + r L f + noise for each source, with one latent field f = mean + GP.
+
+    The target's c is zero and its r one. An offset acts through L 1, so that c is a bias of the
+    field in the field's units, for means and totals alike.
+    """
+
+    kernel: Kernel
+    mean: Any
+    offset: dict[str, Any]
+    ratio: dict[str, Any]
+    noise_variance: dict[str, Any]
+    locations: Any
+    known_noise: dict[str, Float[AnyArray, ""]]
+    processes: tuple[Process, ...] = eqx.field(static=True)
+    target: str = eqx.field(static=True)
+    rule: Rule = eqx.field(static=True)
+
+    def log_evidence(self, records: Sequence[Record]) -> Float[Array, ""]:
+        """Return the exact log evidence, or the collapsed bound where there are inducing inputs."""
+        model = unwrap(self)
+        data = model._linear_gaussian(records)
+        noise, weight = model._noise(records)
+        constant = tempering_constant(noise, weight)
+        if model.locations is None:
+            return exact_log_evidence(model.kernel, data, model.rule) + constant
+        return collapsed_log_evidence(model.kernel, data, model.locations, model.rule) + constant
+
+    def condition(self, records: Sequence[Record]) -> Posterior:
+        """Condition the latent field on the records."""
+        model = unwrap(self)
+        data = model._linear_gaussian(records)
+        if model.locations is None:
+            return exact_posterior(model.kernel, data, model.rule)
+        return collapsed_posterior(model.kernel, data, model.locations, model.rule)
+
+    def moments(
+        self, state: Posterior, support: Support, task: str, source: str | None
+    ) -> tuple[Float[AnyArray, " n"], Float[AnyArray, " n"]]:
+        """Return mean and variance of L f, or of c + r L f for a source."""
+        model = unwrap(self)
+        mean, variance = state.moments(model.kernel, support, model.rule)
+        ratio = model._ratio(source)
+        return model._prior_mean(support, source) + ratio * mean, ratio**2 * variance
+
+    def joint(
+        self, state: Posterior, support: Support, task: str, source: str | None
+    ) -> tuple[Float[AnyArray, " n"], Float[AnyArray, "n n"]]:
+        """Return mean and joint covariance of L f, or of c + r L f for a source."""
+        model = unwrap(self)
+        mean, covariance = state.joint(model.kernel, support, model.rule)
+        ratio = model._ratio(source)
+        return model._prior_mean(support, source) + ratio * mean, ratio**2 * covariance
+
+    def observation_noise(self, process: Process) -> float:
+        """Return the noise variance of a new observation: learned, or the mean of those given."""
+        source = process[0]
+        if source in self.known_noise:
+            return float(self.known_noise[source])
+        return float(self.noise_variance[source].value)
+
+    def report(self, scaling: Scaling) -> dict[str, np.ndarray]:
+        """Return the parameters by name, in the user's units."""
+        found = {}
+        for path, leaf in jax.tree_util.tree_leaves_with_path(self, is_leaf=is_parameter):
+            name = _path_name(path)
+            if is_parameter(leaf) and name not in ("mean", "locations"):
+                found[name] = np.asarray(leaf.value)
+        coefficients = np.asarray(self.mean.value)
+        level = scaling.offset[0] + (coefficients[0] if len(coefficients) else 0.0)
+        slopes = coefficients[1:]
+        if len(slopes):
+            level = level - slopes @ scaling.centre
+            found["mean.slope"] = slopes
+        return found | {"mean.constant": np.asarray(level)}
+
+    def _linear_gaussian(self, records: Sequence[Record]) -> LinearGaussian:
+        noise, weight = self._noise(records)
+        sources = [source for source, _ in self.processes]
+        residual = [
+            jnp.asarray(r.y) - self._prior_mean(r.support, source)
+            for source, r in zip(sources, records, strict=True)
+        ]
+        return LinearGaussian(
+            supports=tuple(r.support for r in records),
+            ratios=tuple(self._ratio(source) for source in sources),
+            residual=jnp.concatenate(residual),
+            noise=noise / weight,
+        )
+
+    def _noise(self, records: Sequence[Record]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        noises, weights = [], []
+        for (source, _), record in zip(self.processes, records, strict=True):
+            shape = record.y.shape
+            given = record.noise_variance
+            noise = self.noise_variance[source] if given is None else given
+            noises.append(jnp.broadcast_to(jnp.asarray(noise), shape))
+            weights.append(jnp.broadcast_to(jnp.asarray(record.weight), shape))
+        return jnp.concatenate(noises), jnp.concatenate(weights)
+
+    def _prior_mean(self, support: Support, source: str | None) -> Float[Array, " n"]:
+        """Return c L1 + r L mu."""
+        total = jnp.asarray(support.total)
+        basis = jnp.concatenate([total[:, None], jnp.asarray(support.moment)], 1)
+        count = self.mean.shape[0]
+        mean = basis[:, :count] @ self.mean
+        offset = self.offset.get(source, 0.0) if source is not None else 0.0
+        return offset * total + self._ratio(source) * mean
+
+    def _ratio(self, source: str | None) -> Float[AnyArray, ""]:
+        return self.ratio[source] if source in self.ratio else jnp.ones(())
+
+
+@dataclasses.dataclass(frozen=True)
+class MRGP:
+    """The multi-resolution GP: one latent field observed by every source through its own support.
+
+    `method` is exact for small data and collapsed (sparse, by inducing inputs) for larger, chosen
+    by "auto". `bias` lets every source but the `target` (default: the first) report c + L f
+    ("offset") or c + r L f ("affine"). `priors=False` switches the default priors off.
+
+    >>> MRGP(bias="affine").bias
+    'affine'
+    """
+
+    kernel: Kernel | None = None
+    inducing: Any = None
+    method: Method = "auto"
+    bias: Bias = "none"
+    mean: Mean = "constant"
+    target: str | None = None
+    priors: bool = True
+    quadrature: Rule = DEFAULT_RULE
+
+    def __post_init__(self) -> None:
+        for name, choices in (("method", Method), ("bias", Bias), ("mean", Mean)):
+            if getattr(self, name) not in get_args(choices):
+                raise ValueError(
+                    f"MRGP: {name}= is one of {get_args(choices)}; got {getattr(self, name)!r}."
+                )
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise TypeError(
+                f"MRGP: kernel= takes a kernel such as mrgp.RBF(); got {self.kernel!r}."
+            )
+        Inducing.parse(self.inducing)
+
+    def view(self, data: Dataset) -> Dataset:
+        """Return the data as they are."""
+        return data
+
+    @float64
+    def build(self, data: Dataset, key: Any = 0) -> SingleGP:
+        """Make the model for a dataset of one task, with starting values and priors."""
+        if len(data.tasks) != 1:
+            raise ValueError(
+                f"MRGP models one task, and the data have {data.tasks}. Choose one with"
+                " data.select(task=...)."
+            )
+        target = self._target(data)
+        scaling = Scaling.of(data)
+        supports = tuple(o.dropna().support.shift(scaling.centre) for o in data)
+        geometry = Geometry.of(data.supports)
+        spread = float(scaling.scale[0])
+        kernel = Matern52(product=True) if self.kernel is None else self.kernel
+        bound = kernel.bind(Binding(geometry, spread**2, self.priors))
+        others = [source for source in data.sources if source != target]
+        return SingleGP(
+            kernel=bound,
+            mean=self._start_mean(geometry, spread),
+            offset={s: real(0.0, scale=spread) for s in others if self.bias != "none"},
+            ratio={s: self._start_ratio() for s in others if self.bias == "affine"},
+            noise_variance={
+                o.name: self._start_noise(spread) for o in data if o.noise_variance is None
+            },
+            known_noise={
+                o.name: np.asarray(o.noise_variance[o.observed].mean())
+                for o in data
+                if o.noise_variance is not None
+            },
+            locations=self._place(data, supports, scaling, geometry, bound, key),
+            processes=data.processes,
+            target=target,
+            rule=self.quadrature,
+        )
+
+    def _target(self, data: Dataset) -> str:
+        if self.target is None:
+            return data.sources[0]
+        if self.target not in data.sources:
+            raise ValueError(
+                f"MRGP: target={self.target!r} is no source; the sources are {data.sources}."
+            )
+        return self.target
+
+    def _start_mean(self, geometry: Geometry, spread: float) -> Parameter:
+        scales = np.concatenate([[spread], spread / geometry.extent])
+        count = {"zero": 0, "constant": 1, "linear": len(scales)}[self.mean]
+        return real(np.zeros(count), scale=scales[:count])
+
+    def _start_ratio(self) -> Parameter:
+        prior = LogNormal(np.ones(()), np.asarray(RATIO_LOG_SD)) if self.priors else None
+        return positive(1.0, prior)
+
+    def _start_noise(self, spread: float) -> Parameter:
+        typical = np.asarray(NOISE_SHARE * spread**2)
+        prior = LogNormal(typical, np.asarray(NOISE_LOG_SD)) if self.priors else None
+        return positive(typical, prior, floor=NOISE_FLOOR * spread**2, scale=typical)
+
+    def _place(
+        self,
+        data: Dataset,
+        supports: tuple[Support, ...],
+        scaling: Scaling,
+        geometry: Geometry,
+        kernel: Kernel,
+        key: Any,
+    ) -> Parameter | None:
+        if self.method == "exact" or (self.method == "auto" and _exact_is_cheap(data)):
+            return None
+        inducing = Inducing.parse(self.inducing)
+        if inducing.locations is not None:
+            locations = np.asarray(inducing.locations, np.float64)
+            if locations.shape[1] != supports[0].dimension:
+                raise ValueError(
+                    f"inducing: locations have {locations.shape[1]} inputs and the data have"
+                    f" {supports[0].dimension}: {data.inputs}."
+                )
+            locations = locations - scaling.centre
+        else:
+            locations = np.asarray(place(inducing, supports, unwrap(kernel), as_seed(key)))
+        return real(locations, scale=geometry.typical) if inducing.train else fixed(locations)
+
+
+@dataclasses.dataclass(frozen=True)
+class VBAgg:
+    """The baseline VBAgg-normal: MR-GP under the product likelihood, all composite weights one.
+
+    >>> VBAgg().method
+    'auto'
+    """
+
+    kernel: Kernel | None = None
+    inducing: Any = None
+    method: Method = "auto"
+    mean: Mean = "constant"
+    priors: bool = True
+    quadrature: Rule = DEFAULT_RULE
+
+    def view(self, data: Dataset) -> Dataset:
+        """Return the data as they are."""
+        return data
+
+    def build(self, data: Dataset, key: Any = 0) -> SingleGP:
+        """Make the MR-GP of the same settings."""
+        return MRGP(**vars(self)).build(data, key)
+
+
+@dataclasses.dataclass(frozen=True)
+class CenterPoint:
+    """The baseline CENTER-POINT: any model on data whose regions are replaced by their centres.
+
+    Predictions may still be asked for on any support.
+
+    >>> CenterPoint(MRGP()).model.bias
+    'none'
+    """
+
+    model: Any = dataclasses.field(default_factory=MRGP)
+
+    def view(self, data: Dataset) -> Dataset:
+        """Return the data with collapsed supports."""
+        return self.model.view(data.collapse())
+
+    def build(self, data: Dataset, key: Any = 0) -> Any:
+        """Make the inner model for the view of the data."""
+        return self.model.build(data, key)
+
+
+def _exact_is_cheap(data: Dataset) -> bool:
+    seen: list[Observations] = [o.dropna() for o in data]
+    nodes = sum(len(o) * o.support.nodes_per_region for o in seen)
+    return sum(map(len, seen)) <= EXACT_LIMIT and nodes**2 <= EXACT_NODE_PAIRS
+
+
+def _path_name(path: tuple[Any, ...]) -> str:
+    parts = (
+        f"[{p.key}]" if hasattr(p, "key") else f".{p.name}" if hasattr(p, "name") else f"[{p.idx}]"
+        for p in path
+    )
+    return "".join(parts).removeprefix(".")

@@ -1,0 +1,299 @@
+"""Parameters as values: a transform, a prior, and one `unwrap`.
+
+A `Parameter` stores an unconstrained array `raw`; its value is a fixed transform of it. Raw
+coordinates are relative to a scale taken from the data, so that optimisers see numbers of order one
+whatever units the user works in.
+"""
+
+import abc
+from typing import Any, ClassVar, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from mrgp._types import AnyArray, Scalar
+
+T = TypeVar("T")
+
+
+class Prior(eqx.Module):
+    """A density over a positive parameter."""
+
+    @abc.abstractmethod
+    def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
+        """Return log p(value), elementwise."""
+
+
+class LogNormal(Prior):
+    """log value ~ N(log median, sd^2).
+
+    >>> float(LogNormal(median=1.0, sd=1.0).log_density(np.array(1.0)).round(4))
+    -0.9189
+    """
+
+    median: Scalar
+    sd: Scalar
+
+    def __init__(self, median: Any, sd: Any):
+        self.median, self.sd = _positive_number(median, "median"), _positive_number(sd, "sd")
+
+    def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
+        z = (jnp.log(value) - jnp.log(self.median)) / self.sd
+        return -0.5 * z**2 - jnp.log(self.sd) - 0.5 * jnp.log(2 * jnp.pi) - jnp.log(value)
+
+
+class Gamma(Prior):
+    """Gamma density with the given shape and rate (mean shape / rate)."""
+
+    shape: Scalar
+    rate: Scalar
+
+    def __init__(self, shape: Any, rate: Any):
+        self.shape, self.rate = _positive_number(shape, "shape"), _positive_number(rate, "rate")
+
+    def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
+        shape, rate = self.shape, self.rate
+        constant = shape * jnp.log(rate) - jax.scipy.special.gammaln(shape)
+        return constant + (shape - 1.0) * jnp.log(value) - rate * value
+
+
+class InverseGamma(Prior):
+    """Inverse-gamma density with the given shape and scale (mode scale / (shape + 1))."""
+
+    shape: Scalar
+    scale: Scalar
+
+    def __init__(self, shape: Any, scale: Any):
+        self.shape, self.scale = _positive_number(shape, "shape"), _positive_number(scale, "scale")
+
+    def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
+        shape, scale = self.shape, self.scale
+        constant = shape * jnp.log(scale) - jax.scipy.special.gammaln(shape)
+        return constant - (shape + 1.0) * jnp.log(value) - scale / value
+
+
+class HalfNormal(Prior):
+    """The positive half of N(0, scale^2)."""
+
+    scale: Scalar
+
+    def __init__(self, scale: Any):
+        self.scale = _positive_number(scale, "scale")
+
+    def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
+        constant = 0.5 * jnp.log(2 / jnp.pi) - jnp.log(self.scale)
+        return constant - 0.5 * (value / self.scale) ** 2
+
+
+def _positive_number(value: Any, name: str) -> Scalar:
+    if isinstance(value, int | float):
+        value = float(value)
+        if not (np.isfinite(value) and value > 0):
+            raise ValueError(f"{name} of a prior must be positive and finite; got {value}.")
+    return value
+
+
+class Transform(eqx.Module):
+    """A smooth one-to-one map from unconstrained coordinates to parameter values."""
+
+    limit: ClassVar[float] = np.inf
+
+    @abc.abstractmethod
+    def forward(self, raw: AnyArray) -> Any:
+        """Map raw coordinates to the value."""
+
+    @abc.abstractmethod
+    def log_jacobian(self, raw: AnyArray) -> Float[AnyArray, "..."]:
+        """Return log |d value / d raw|, elementwise for elementwise transforms."""
+
+
+class _Real(Transform):
+    """value = origin + scale * raw."""
+
+    origin: Any
+    scale: Any
+
+    def forward(self, raw: AnyArray) -> Any:
+        return self.origin + self.scale * raw
+
+    def log_jacobian(self, raw: AnyArray) -> Float[AnyArray, "..."]:
+        return jnp.log(self.scale) + jnp.zeros_like(raw)
+
+
+class _Positive(Transform):
+    """value = floor + scale * exp(raw)."""
+
+    floor: Any
+    scale: Any
+    limit: ClassVar[float] = 12.0
+
+    def forward(self, raw: AnyArray) -> Any:
+        return self.floor + self.scale * jnp.exp(raw)
+
+    def log_jacobian(self, raw: AnyArray) -> Float[AnyArray, "..."]:
+        return jnp.log(self.scale) + raw
+
+
+class _Bounded(Transform):
+    """value = low + (high - low) * logistic(raw)."""
+
+    low: Any
+    high: Any
+    limit: ClassVar[float] = 15.0
+
+    def forward(self, raw: AnyArray) -> Any:
+        return self.low + (self.high - self.low) * jax.nn.sigmoid(raw)
+
+    def log_jacobian(self, raw: AnyArray) -> Float[AnyArray, "..."]:
+        inside = jax.nn.log_sigmoid(raw) + jax.nn.log_sigmoid(-raw)
+        return jnp.log(self.high - self.low) + inside
+
+
+class _LowerTriangular(Transform):
+    """A lower-triangular matrix with positive diagonal; raw lists its rows, diagonal in logs."""
+
+    size: int = eqx.field(static=True)
+
+    def forward(self, raw: AnyArray) -> Any:
+        rows, columns = np.tril_indices(self.size)
+        values = jnp.where(rows == columns, jnp.exp(jnp.where(rows == columns, raw, 0.0)), raw)
+        return jnp.zeros((self.size, self.size), raw.dtype).at[rows, columns].set(values)
+
+    def log_jacobian(self, raw: AnyArray) -> Float[AnyArray, "..."]:
+        rows, columns = np.tril_indices(self.size)
+        return jnp.where(rows == columns, raw, 0.0)
+
+
+TRANSFORMS = (_Real, _Positive, _Bounded, _LowerTriangular)
+
+
+class Parameter(eqx.Module):
+    """A value with its transform, its prior, and whether it is trained.
+
+    Made by `positive`, `bounded`, `lower_triangular` and `fixed`; give one wherever a model or a
+    kernel takes a number.
+    """
+
+    raw: Any
+    transform: Transform
+    prior: Prior | None = None
+    trainable: bool = eqx.field(static=True, default=True)
+
+    @property
+    def value(self) -> Any:
+        """The constrained value."""
+        return self.transform.forward(self.raw)
+
+    def log_prior(self) -> Float[Array, ""]:
+        """Return the prior's log density in raw coordinates, Jacobian included."""
+        if self.prior is None or not self.trainable:
+            return jnp.zeros(())
+        density = self.prior.log_density(self.value) + self.transform.log_jacobian(self.raw)
+        return jnp.sum(density)
+
+
+def positive(
+    value: Any, prior: Prior | None = None, *, floor: float = 0.0, scale: Any = None
+) -> Parameter:
+    """Make a trained positive parameter that starts at `value`.
+
+    `floor` is the least value it may take, `scale` the size of one unit for the optimiser (default:
+    the value itself).
+
+    >>> float(positive(2.0).value)
+    2.0
+    """
+    value, excess = _number(value), _number(value) - floor
+    if not np.all(excess > 0):
+        raise ValueError(f"A positive parameter must exceed {floor}; got {value}.")
+    scale = excess if scale is None else _number(scale)
+    return Parameter(_number(np.log(excess / scale)), _Positive(_number(floor), scale), prior)
+
+
+def bounded(value: Any, low: float, high: float, prior: Prior | None = None) -> Parameter:
+    """Make a trained parameter confined to (low, high)."""
+    value = _number(value)
+    if not (low < high and np.all(value > low) and np.all(value < high)):
+        raise ValueError(
+            f"A bounded parameter needs low < value < high; got {low}, {value}, {high}."
+        )
+    share = (value - low) / (high - low)
+    raw = _number(np.log(share) - np.log1p(-share))
+    return Parameter(raw, _Bounded(_number(low), _number(high)), prior)
+
+
+def real(value: Any, *, scale: Any = 1.0) -> Parameter:
+    """Make a trained unconstrained parameter; `scale` is the size of one unit for the optimiser."""
+    value = _number(value)
+    return Parameter(
+        np.zeros_like(value), _Real(value, np.broadcast_to(_number(scale), value.shape))
+    )
+
+
+def lower_triangular(matrix: Any) -> Parameter:
+    """Make a trained lower-triangular matrix with positive diagonal."""
+    matrix = _number(matrix)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"lower_triangular takes a square matrix; got shape {matrix.shape}.")
+    if np.any(np.triu(matrix, 1) != 0) or np.any(np.diag(matrix) <= 0):
+        raise ValueError("lower_triangular takes zeros above a positive diagonal.")
+    rows, columns = np.tril_indices(len(matrix))
+    values = matrix[rows, columns]
+    raw = np.where(rows == columns, np.log(np.where(rows == columns, values, 1.0)), values)
+    return Parameter(raw, _LowerTriangular(len(matrix)))
+
+
+def fixed(value: Any) -> Parameter:
+    """Make a parameter that keeps its value in every fit.
+
+    >>> float(fixed(24.0).value)
+    24.0
+    """
+    value = _number(value)
+    origin, scale = np.zeros_like(value), np.ones_like(value)
+    return Parameter(value, _Real(origin, scale), trainable=False)
+
+
+def _number(value: Any) -> np.ndarray:
+    array = np.asarray(value, dtype=np.float64)
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"A parameter must be finite; got {value}.")
+    return array
+
+
+def is_parameter(node: Any) -> bool:
+    """Tell a `Parameter` from any other node of a tree."""
+    return isinstance(node, Parameter)
+
+
+def unwrap(tree: T) -> T:
+    """Replace every parameter of a tree by its value."""
+    return jax.tree.map(lambda p: p.value if is_parameter(p) else p, tree, is_leaf=is_parameter)
+
+
+def parameters(tree: Any) -> list[Parameter]:
+    """List the parameters of a tree, in order."""
+    return [p for p in jax.tree.leaves(tree, is_leaf=is_parameter) if is_parameter(p)]
+
+
+def log_prior(tree: Any) -> Float[Array, ""]:
+    """Sum the log priors of a tree's parameters, in raw coordinates."""
+    return sum((p.log_prior() for p in parameters(tree)), jnp.zeros(()))
+
+
+def partition(tree: T) -> tuple[T, T]:
+    """Split a tree into its trained raw arrays and everything else (join with `eqx.combine`)."""
+
+    def mask(node: Any) -> Any:
+        frozen = jax.tree.map(lambda _: False, node)
+        return eqx.tree_at(lambda p: p.raw, frozen, node.trainable) if is_parameter(node) else False
+
+    return eqx.partition(tree, jax.tree.map(mask, tree, is_leaf=is_parameter))
+
+
+def limits(tree: Any) -> list[float]:
+    """Return, for each trained parameter in order, how far its raw coordinates may go from zero."""
+    return [p.transform.limit for p in parameters(tree) if p.trainable]

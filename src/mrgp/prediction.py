@@ -1,0 +1,268 @@
+"""`predict` a task on any support, and the `Prediction` it returns."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtr, ndtri
+
+from mrgp._types import float64
+from mrgp.data import as_key, rename_inputs
+from mrgp.inference import Fit
+from mrgp.inference.objectives import as_arrays
+from mrgp.supports import Support
+
+CHUNK_BYTES = 2**26
+LARGEST_CHUNK = 2**14
+SMALLEST_CHUNK = 2**6
+LARGEST_JOINT = 5000
+BISECTIONS = 60
+
+Vector = Float[np.ndarray, " n"]
+Components = Float[np.ndarray, "k n"]
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Prediction:
+    """A Gaussian, or a mixture of Gaussians, for each region of a support.
+
+    Mixture components lie along the first axis of `weights`, `means` and `variances`; a Gaussian
+    has one. `covariance` is there after `predict(..., joint=True)`.
+    """
+
+    support: Support
+    task: str
+    source: str | None
+    units: str | None
+    weights: Components
+    means: Components
+    variances: Components
+    covariance: Float[np.ndarray, "n n"] | None = None
+
+    def __len__(self) -> int:
+        return self.means.shape[1]
+
+    @property
+    def mean(self) -> Vector:
+        """The expected value."""
+        return (self.weights * self.means).sum(0)
+
+    @property
+    def variance(self) -> Vector:
+        """The variance."""
+        return (self.weights * (self.variances + (self.means - self.mean) ** 2)).sum(0)
+
+    @property
+    def std(self) -> Vector:
+        """The standard deviation."""
+        return np.sqrt(self.variance)
+
+    def cdf(self, value: Any) -> Vector:
+        """Return P(value <= t) for each region; `value` is one number or one for each."""
+        z = (np.asarray(value, np.float64) - self.means) / np.sqrt(self.variances)
+        return (self.weights * ndtr(z)).sum(0)
+
+    def exceedance(self, threshold: Any) -> Vector:
+        """Return the probability of a value above a threshold."""
+        z = (self.means - np.asarray(threshold, np.float64)) / np.sqrt(self.variances)
+        return (self.weights * ndtr(z)).sum(0)
+
+    def log_density(self, value: Any) -> Vector:
+        """Return the log predictive density of one value for each region."""
+        scaled = (np.asarray(value, np.float64) - self.means) ** 2 / self.variances
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.weights) - 0.5 * (scaled + np.log(2 * np.pi * self.variances))
+        return np.logaddexp.reduce(logs, axis=0)
+
+    def quantile(self, q: float) -> Vector:
+        """Return the q-quantile for each region."""
+        if not 0 < q < 1:
+            raise ValueError(f"quantile: q must lie between 0 and 1; got {q}.")
+        ends = self.means + ndtri(q) * np.sqrt(self.variances)
+        low, high = ends.min(0), ends.max(0)
+        if len(self.means) == 1:
+            return low
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            below = self.cdf(middle) < q
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return 0.5 * (low + high)
+
+    def interval(self, level: float = 0.95) -> tuple[Vector, Vector]:
+        """Return the central interval of a probability."""
+        if not 0 < level < 1:
+            raise ValueError(f"interval: the level must lie between 0 and 1; got {level}.")
+        return self.quantile(0.5 - 0.5 * level), self.quantile(0.5 + 0.5 * level)
+
+    def sample(self, key: Any = 0, n: int = 1) -> Float[np.ndarray, "j n"]:
+        """Draw `n` samples, shape [n, regions].
+
+        They are joint over the regions after `predict(..., joint=True)`, and independent from
+        region to region otherwise.
+        """
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(as_key(key))))
+        shape = (n, len(self))
+        if self.covariance is not None:
+            values, vectors = np.linalg.eigh(self.covariance)
+            root = vectors * np.sqrt(np.maximum(values, 0.0))
+            return self.mean + rng.standard_normal(shape) @ root.T
+        cumulative = np.cumsum(self.weights, 0)[:, None, :]
+        component = (rng.uniform(size=shape)[None] > cumulative[:-1]).sum(0)
+        columns = np.arange(len(self))
+        mean, variance = self.means[component, columns], self.variances[component, columns]
+        return mean + np.sqrt(variance) * rng.standard_normal(shape)
+
+    def __repr__(self) -> str:
+        what = self.task if self.source is None else f"{self.task} as {self.source} reports it"
+        units = f" {self.units}" if self.units else ""
+        if len(self) == 0:
+            return f"Prediction({what}, no regions)"
+        return (
+            f"Prediction({what}, {len(self)} regions: mean {self.mean.min():.4g} to"
+            f" {self.mean.max():.4g}{units}, sd {self.std.min():.3g} to"
+            f" {self.std.max():.3g}{units})"
+        )
+
+
+@float64
+def predict(
+    fit: Fit,
+    support: Support,
+    task: str | None = None,
+    source: str | None = None,
+    *,
+    noise: bool = False,
+    key: Any = 0,  # noqa: ARG001
+    samples: int | None = None,  # noqa: ARG001
+    joint: bool = False,
+) -> Prediction:
+    """Predict a task on any support.
+
+    Without a `source` the prediction is of the quantity of interest; with one it is what that
+    source would report, bias included, without noise unless `noise=True`. `joint=True` adds the
+    covariance between regions. `key` and `samples` are for models that predict by sampling; MRGP
+    predicts in closed form.
+
+    >>> import mrgp
+    >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([sensors]))
+    >>> len(mrgp.predict(fit, mrgp.intervals([0.0], [2.0])))
+    1
+    """
+    if not isinstance(fit, Fit):
+        raise TypeError(
+            f"predict takes a fit as first argument; got {type(fit).__name__}. Call"
+            " mrgp.fit(model, data) first."
+        )
+    if not isinstance(support, Support):
+        raise TypeError(
+            f"predict takes a support such as mrgp.points(x); got {type(support).__name__}."
+        )
+    task, source = _resolve(fit, task, source, noise)
+    centred = _centred(fit, support)
+    if joint:
+        mean, covariance = _joint(fit, centred, task, source)
+        variance = np.diag(covariance).copy()
+    else:
+        mean, variance = _moments(fit, centred, task, source)
+        covariance = None
+    offset = fit.scaling.offset[fit.scaling.index(task)]
+    mean = mean + offset * np.asarray(support.total)
+    if noise and source is not None:
+        added = fit.model.observation_noise((source, task))
+        variance = variance + added
+        covariance = None if covariance is None else covariance + added * np.eye(len(mean))
+    return Prediction(
+        support=support,
+        task=task,
+        source=source,
+        units=fit.units.get(task),
+        weights=np.ones((1, len(mean))),
+        means=mean[None],
+        variances=variance[None],
+        covariance=covariance,
+    )
+
+
+def _resolve(fit: Fit, task: str | None, source: str | None, noise: bool) -> tuple[str, str | None]:
+    """Return the task and source meant, or say which there are."""
+    if task is None:
+        if len(fit.tasks) > 1:
+            raise ValueError(f"predict: say which task; the fit has {fit.tasks}.")
+        (task,) = fit.tasks
+    if task not in fit.tasks:
+        raise ValueError(f"predict: no task is named {task!r}; the fit has {fit.tasks}.")
+    sources = [s for s, t in fit.processes if t == task]
+    if source is not None and source not in sources:
+        raise ValueError(
+            f"predict: no source of task {task!r} is named {source!r}; it has {sources}."
+        )
+    if noise and source is None:
+        if len(sources) > 1:
+            raise ValueError(
+                f"predict: noise=True needs source=, since the sources of task {task!r} differ in"
+                f" noise; they are {sources}."
+            )
+        source = sources[0]
+    return task, source
+
+
+def _centred(fit: Fit, support: Support) -> Support:
+    if support.dimension != len(fit.inputs):
+        raise ValueError(
+            f"predict: the support has {support.dimension} inputs, but the fit has"
+            f" {len(fit.inputs)}: {fit.inputs}."
+        )
+    if support.inputs is not None and support.inputs != fit.inputs:
+        raise ValueError(
+            f"predict: the support's inputs are {support.inputs}, but the fit's are {fit.inputs}."
+            " Give the columns in the order of the fit."
+        )
+    return rename_inputs(support, fit.inputs).shift(fit.scaling.centre)
+
+
+@eqx.filter_jit
+def _compiled_moments(
+    model: Any, state: Any, support: Support, task: str, source: str | None
+) -> Any:
+    return model.moments(state, support, task, source)
+
+
+def _moments(fit: Fit, support: Support, task: str, source: str | None) -> tuple[Vector, Vector]:
+    """Predict in chunks of one size, so that memory is bounded and the code compiled once."""
+    n = len(support)
+    mean, variance = np.empty(n), np.empty(n)
+    model, state = as_arrays((fit.model, fit.state))
+    size = _chunk_size(fit, support)
+    for start in range(0, n, size):
+        rows = np.minimum(np.arange(start, start + size), n - 1)
+        part = as_arrays(support[rows])
+        stop = min(start + size, n)
+        values = _compiled_moments(model, state, part, task, source)
+        mean[start:stop], variance[start:stop] = (np.asarray(v)[: stop - start] for v in values)
+    return mean, variance
+
+
+def _chunk_size(fit: Fit, support: Support) -> int:
+    columns = max(leaf.shape[-1] for leaf in jax.tree.leaves(fit.state) if np.ndim(leaf))
+    wanted = CHUNK_BYTES // (8 * columns)
+    size = SMALLEST_CHUNK
+    while size < min(wanted, len(support), LARGEST_CHUNK):
+        size *= 2
+    return size
+
+
+def _joint(
+    fit: Fit, support: Support, task: str, source: str | None
+) -> tuple[Vector, Float[np.ndarray, "n n"]]:
+    if len(support) > LARGEST_JOINT:
+        raise ValueError(
+            f"predict: joint=True keeps a matrix of {len(support)} x {len(support)} numbers; at"
+            f" most {LARGEST_JOINT} regions are allowed. Predict fewer at a time."
+        )
+    model, state, part = as_arrays((fit.model, fit.state, support))
+    mean, covariance = eqx.filter_jit(model.joint)(state, part, task, source)
+    return np.asarray(mean), np.asarray(covariance)

@@ -1,0 +1,151 @@
+"""A support: where a value lives, as a linear functional of a field (theory 1.1)."""
+
+import abc
+from typing import Any, Literal, NamedTuple, Self
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float
+
+from mrgp._types import AnyArray, Inputs, NodeInputs, NodeWeights, Vector
+from mrgp.supports.quadrature import Rule
+
+Kind = Literal["mean", "sum"]
+
+
+class Atoms(NamedTuple):
+    """A support as weighted boxes: (L f)_n = sum_s weights_ns * mean of f over box ns.
+
+    Boxes may have sides of zero width; `flat` marks the inputs along which all have.
+    """
+
+    lower: NodeInputs
+    upper: NodeInputs
+    weights: NodeWeights
+    flat: tuple[bool, ...]
+
+
+class Support(eqx.Module):
+    """Regions of input space, one for each value."""
+
+    inputs: tuple[str, ...] | None = eqx.field(static=True, default=None, kw_only=True)
+    kind: Kind = eqx.field(static=True, default="mean", kw_only=True)
+
+    @abc.abstractmethod
+    def __len__(self) -> int: ...
+
+    @abc.abstractmethod
+    def __getitem__(self, index: Any) -> Self:
+        """Select regions by slice, mask or integer array."""
+
+    @property
+    @abc.abstractmethod
+    def dimension(self) -> int:
+        """Number of inputs."""
+
+    @property
+    @abc.abstractmethod
+    def total(self) -> Vector:
+        """L 1: one for means, the measure for sums."""
+
+    @property
+    @abc.abstractmethod
+    def moment(self) -> Inputs:
+        """L x: the functional applied to each coordinate."""
+
+    @property
+    @abc.abstractmethod
+    def bounds(self) -> tuple[Inputs, Inputs]:
+        """Lower and upper corners of each region."""
+
+    @abc.abstractmethod
+    def shift(self, offset: Float[AnyArray, " d"]) -> Self:
+        """Move the origin of the inputs to `offset`."""
+
+    @abc.abstractmethod
+    def atoms(self) -> Atoms:
+        """Write every region as weighted boxes."""
+
+    @abc.abstractmethod
+    def quadrature(self, rule: Rule) -> "Support":
+        """Replace each region by the weighted nodes of a rule."""
+
+    @abc.abstractmethod
+    def collapse(self) -> "Support":
+        """Replace each region by its weighted centre, carrying the region's total weight."""
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs: the user's, or x1, x2, ..."""
+        return self.inputs or tuple(f"x{d + 1}" for d in range(self.dimension))
+
+    @property
+    def nodes_per_region(self) -> int:
+        """Number of boxes that make up one region."""
+        return self.atoms().weights.shape[1]
+
+    def __repr__(self) -> str:
+        lower, upper = self.bounds
+        if len(self) == 0:
+            return f"{type(self).__name__}(no regions, {self.dimension} inputs)"
+        axes = []
+        for d, name in enumerate(self.input_names):
+            width = np.asarray(upper[:, d] - lower[:, d])
+            text = f"{name} {np.min(lower[:, d]):.6g} to {np.max(upper[:, d]):.6g}"
+            if np.max(width) > 0:
+                least, most = f"{np.min(width):.3g}", f"{np.max(width):.3g}"
+                text += f", width {least}" if least == most else f", widths {least} to {most}"
+            axes.append(text)
+        nodes = self.nodes_per_region
+        each = f" of {nodes} nodes" if nodes > 1 else ""
+        count = f"{len(self)} {self.kind}{'' if len(self) == 1 else 's'}{each}"
+        return f"{type(self).__name__}({count}: {'; '.join(axes)})"
+
+
+def check_inputs(names: Any, dimension: int, where: str) -> tuple[str, ...] | None:
+    """Return input names as a tuple, or say why they do not fit."""
+    if names is None:
+        return None
+    names = (names,) if isinstance(names, str) else tuple(names)
+    if len(names) != dimension or len(set(names)) != len(names):
+        raise ValueError(
+            f"{where}: inputs= needs {dimension} different names, one for each column; got {names}."
+        )
+    return names
+
+
+def check_kind(kind: str, where: str) -> Kind:
+    """Return the kind of aggregate, or say which there are."""
+    if kind not in ("mean", "sum"):
+        raise ValueError(f'{where}: kind= is "mean" or "sum"; got {kind!r}.')
+    return kind
+
+
+def check_coordinates(values: Any, ndim: int, name: str, where: str) -> np.ndarray:
+    """Return finite float64 coordinates of the wanted rank, or say what came instead."""
+    shapes = {1: "[n]", 2: "[n, d]", 3: "[n, s, d]"}
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(
+            f"{where}: {name} must be numbers; got {array.dtype}. Convert dates to hours or days"
+            " since a start first."
+        )
+    array = array.astype(np.float64)
+    if array.ndim != ndim:
+        hint = " For one input give x[:, None]." if (ndim, array.ndim) == (2, 1) else ""
+        raise ValueError(
+            f"{where}: {name} must have shape {shapes[ndim]}; got {array.shape}.{hint}"
+        )
+    if ndim > 1 and array.shape[-1] == 0:
+        raise ValueError(f"{where}: {name} has no input columns; got shape {array.shape}.")
+    return array
+
+
+def require_finite(array: np.ndarray, name: str, where: str) -> None:
+    """Refuse NaN and infinite coordinates, saying how many and where the first is."""
+    bad = np.asarray(~np.isfinite(array).reshape(len(array), -1).all(1))
+    if bad.any():
+        raise ValueError(
+            f"{where}: {name} has NaN or infinite coordinates in {bad.sum()} of {len(bad)} rows,"
+            f" first in row {np.argmax(bad)}. Drop those rows or fill them in."
+        )

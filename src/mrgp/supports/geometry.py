@@ -1,0 +1,83 @@
+"""The lengths that a set of supports can speak about: extent, spacing, centre."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from jaxtyping import Float
+
+from mrgp.supports.base import Support
+
+
+@dataclasses.dataclass(frozen=True)
+class Geometry:
+    """Names of the inputs, and along each the domain's extent and the spacing of supports."""
+
+    names: tuple[str, ...]
+    extent: Float[np.ndarray, " d"]
+    spacing: Float[np.ndarray, " d"]
+    centre: Float[np.ndarray, " d"]
+
+    @classmethod
+    def unit(cls, dimension: int) -> Self:
+        """Return the geometry of unnamed inputs of unit length about the origin."""
+        ones = np.ones(dimension)
+        names = tuple(f"x{d + 1}" for d in range(dimension))
+        return cls(names, ones, ones, np.zeros(dimension))
+
+    @classmethod
+    def of(cls, supports: Sequence[Support]) -> Self:
+        """Measure a set of supports that share their inputs."""
+        lower = np.min([np.min(s.bounds[0], 0) for s in supports], 0)
+        upper = np.max([np.max(s.bounds[1], 0) for s in supports], 0)
+        extent = np.where(upper > lower, upper - lower, 1.0)
+        spacing = np.min([_spacing(s, extent) for s in supports], 0)
+        return cls(supports[0].input_names, extent, spacing, 0.5 * (lower + upper))
+
+    @property
+    def typical(self) -> Float[np.ndarray, " d"]:
+        """The middle of the plausible lengthscales, on a log scale."""
+        return np.sqrt(self.spacing * self.extent)
+
+    @property
+    def log_spread(self) -> Float[np.ndarray, " d"]:
+        """The sd of log lengthscale that leaves 1 % below the spacing and 1 % above the domain."""
+        return np.maximum(np.log(self.extent / self.spacing) / (2 * 2.326), 0.5)
+
+    def index(self, name: str | int) -> int:
+        """Return the column of an input given by name or by number."""
+        if isinstance(name, str):
+            if name not in self.names:
+                raise ValueError(f"No input is named {name!r}; the inputs are {self.names}.")
+            return self.names.index(name)
+        if not -len(self.names) <= name < len(self.names):
+            raise ValueError(f"Input {name} does not exist; there are {len(self.names)} inputs.")
+        return name % len(self.names)
+
+
+def _spacing(support: Support, extent: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
+    """Return the side of the cell that one region has to itself, input by input.
+
+    The distinct centres are taken to fill a grid of `cells[d]` columns, as even as the number of
+    distinct coordinates allows: a regular grid finds its own step, n scattered points n^(1/d).
+    """
+    total = np.asarray(support.total)
+    lower, upper = support.bounds
+    centre = np.where(
+        (total != 0)[:, None],
+        np.asarray(support.moment) / np.where(total != 0, total, 1.0)[:, None],
+        0.5 * (np.asarray(lower) + np.asarray(upper)),
+    )
+    centre = np.round(centre / extent, 9)
+    distinct = np.array([len(np.unique(column)) for column in centre.T])
+    number = len(np.unique(centre, axis=0))
+    cells = np.ones(len(extent))
+    left, pending = float(number), sorted(range(len(extent)), key=lambda d: distinct[d])
+    while pending:
+        d = pending.pop(0)
+        cells[d] = min(distinct[d], max(1.0, left ** (1.0 / (len(pending) + 1))))
+        left /= cells[d]
+    span = np.ptp(centre, axis=0) * extent
+    steps = np.maximum(cells - 1.0, 1.0)
+    return np.where(span > 0, span / steps, extent)

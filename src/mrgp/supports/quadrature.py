@@ -1,0 +1,90 @@
+"""Rules that replace a box by weighted nodes (theory 1.1)."""
+
+import dataclasses
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import qmc
+
+
+class Rule(Protocol):
+    """Nodes and weights on the unit cube; weights sum to one."""
+
+    def on_unit_cube(
+        self, flat: tuple[bool, ...]
+    ) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
+        """Return nodes and weights, with one central node along the sides marked flat."""
+        ...
+
+
+def _tensor(
+    sides: list[tuple[np.ndarray, np.ndarray]],
+) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
+    nodes = np.meshgrid(*(x for x, _ in sides), indexing="ij")
+    weights = np.meshgrid(*(w for _, w in sides), indexing="ij")
+    return np.stack([x.ravel() for x in nodes], -1), np.prod([w.ravel() for w in weights], axis=0)
+
+
+def _counts(number: int | tuple[int, ...], flat: tuple[bool, ...], name: str) -> list[int]:
+    counts = (number,) * len(flat) if isinstance(number, int) else tuple(number)
+    if len(counts) != len(flat) or min(counts) < 1:
+        raise ValueError(
+            f"{name} takes one positive number, or one for each of the {len(flat)} inputs;"
+            f" got {number}."
+        )
+    return [1 if is_flat else count for count, is_flat in zip(counts, flat, strict=True)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Midpoint:
+    """A uniform grid of cell midpoints, `number` along each side."""
+
+    number: int | tuple[int, ...] = 10
+
+    def on_unit_cube(
+        self, flat: tuple[bool, ...]
+    ) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
+        """Return nodes at (i + 1/2) / number with equal weights."""
+        counts = _counts(self.number, flat, "Midpoint")
+        return _tensor([((np.arange(c) + 0.5) / c, np.full(c, 1.0 / c)) for c in counts])
+
+
+@dataclasses.dataclass(frozen=True)
+class GaussLegendre:
+    """A tensor Gauss-Legendre rule, `number` nodes along each side."""
+
+    number: int | tuple[int, ...] = 5
+
+    def on_unit_cube(
+        self, flat: tuple[bool, ...]
+    ) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
+        """Return the tensor product of 1-D Gauss-Legendre rules."""
+        counts = _counts(self.number, flat, "GaussLegendre")
+        return _tensor([gauss_legendre(c) for c in counts])
+
+
+@dataclasses.dataclass(frozen=True)
+class Sobol:
+    """A Sobol sequence of `number` nodes with equal weights; `number` is a power of two."""
+
+    number: int = 64
+
+    def on_unit_cube(
+        self, flat: tuple[bool, ...]
+    ) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
+        """Return the unscrambled sequence, moved to the middle of its finest cells."""
+        if self.number < 1 or self.number & (self.number - 1):
+            raise ValueError(f"Sobol takes a power of two; got {self.number}.")
+        if all(flat):
+            return np.full((1, len(flat)), 0.5), np.ones(1)
+        draws = qmc.Sobol(len(flat), scramble=False).random(self.number) + 0.5 / self.number
+        return np.where(np.array(flat), 0.5, draws), np.full(self.number, 1.0 / self.number)
+
+
+def gauss_legendre(
+    number: int,
+) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]:
+    """Return Gauss-Legendre nodes and weights on [0, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(number)
+    return 0.5 * (nodes + 1.0), 0.5 * weights

@@ -1,0 +1,358 @@
+"""Points, nodes and boxes, and the functions that make them from arrays."""
+
+import dataclasses
+from typing import Any, Self
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float
+
+from mrgp._types import AnyArray, Inputs, NodeInputs, NodeWeights, Vector
+from mrgp.supports.base import (
+    Atoms,
+    Kind,
+    Support,
+    check_coordinates,
+    check_inputs,
+    check_kind,
+    require_finite,
+)
+from mrgp.supports.quadrature import Rule
+
+
+class Points(Support):
+    """Single locations, each with a weight (one for means)."""
+
+    x: Inputs
+    weights: Vector
+
+    def __len__(self) -> int:
+        return self.x.shape[0]
+
+    def __getitem__(self, index: Any) -> Self:
+        index = _rows(index)
+        return dataclasses.replace(self, x=self.x[index], weights=self.weights[index])
+
+    @property
+    def dimension(self) -> int:
+        return self.x.shape[-1]
+
+    @property
+    def total(self) -> Vector:
+        return self.weights
+
+    @property
+    def moment(self) -> Inputs:
+        return self.weights[:, None] * self.x
+
+    @property
+    def bounds(self) -> tuple[Inputs, Inputs]:
+        return self.x, self.x
+
+    def shift(self, offset: Float[AnyArray, " d"]) -> Self:
+        return dataclasses.replace(self, x=self.x - offset[None, :])
+
+    def atoms(self) -> Atoms:
+        x = self.x[:, None, :]
+        return Atoms(x, x, self.weights[:, None], (True,) * self.dimension)
+
+    def quadrature(self, rule: Rule) -> "Nodes":
+        x, weights = self.x[:, None, :], self.weights[:, None]
+        return Nodes(x, weights, inputs=self.inputs, kind=self.kind)
+
+    def collapse(self) -> "Points":
+        """Return the points themselves."""
+        return self
+
+
+class Nodes(Support):
+    """Weighted sums over given nodes; nodes of zero weight are padding."""
+
+    x: NodeInputs
+    weights: NodeWeights
+
+    def __len__(self) -> int:
+        return self.x.shape[0]
+
+    def __getitem__(self, index: Any) -> Self:
+        index = _rows(index)
+        return dataclasses.replace(self, x=self.x[index], weights=self.weights[index])
+
+    @property
+    def dimension(self) -> int:
+        return self.x.shape[-1]
+
+    @property
+    def total(self) -> Vector:
+        return self.weights.sum(1)
+
+    @property
+    def moment(self) -> Inputs:
+        return (self.weights[:, :, None] * self.x).sum(1)
+
+    @property
+    def bounds(self) -> tuple[Inputs, Inputs]:
+        used = (np.asarray(self.weights) != 0)[:, :, None]
+        x = np.asarray(self.x)
+        return np.where(used, x, np.inf).min(1), np.where(used, x, -np.inf).max(1)
+
+    def shift(self, offset: Float[AnyArray, " d"]) -> Self:
+        return dataclasses.replace(self, x=self.x - offset[None, None, :])
+
+    def atoms(self) -> Atoms:
+        return Atoms(self.x, self.x, self.weights, (True,) * self.dimension)
+
+    def quadrature(self, rule: Rule) -> "Nodes":
+        return self
+
+    def collapse(self) -> Points:
+        """Return the center-point view: one node at the weighted centre, with all the weight."""
+        return _center_points(self)
+
+
+class Boxes(Support):
+    """Axis-aligned boxes; a side may have zero width (a sensor, an instant)."""
+
+    lower: Inputs
+    upper: Inputs
+    weights: Vector
+    flat: tuple[bool, ...] = eqx.field(static=True)
+
+    def __len__(self) -> int:
+        return self.lower.shape[0]
+
+    def __getitem__(self, index: Any) -> Self:
+        i = _rows(index)
+        lower, upper, weights = self.lower[i], self.upper[i], self.weights[i]
+        return dataclasses.replace(self, lower=lower, upper=upper, weights=weights)
+
+    @property
+    def dimension(self) -> int:
+        return self.lower.shape[-1]
+
+    @property
+    def total(self) -> Vector:
+        return self.weights
+
+    @property
+    def moment(self) -> Inputs:
+        return self.weights[:, None] * 0.5 * (self.lower + self.upper)
+
+    @property
+    def bounds(self) -> tuple[Inputs, Inputs]:
+        return self.lower, self.upper
+
+    def shift(self, offset: Float[AnyArray, " d"]) -> Self:
+        lower, upper = self.lower - offset[None, :], self.upper - offset[None, :]
+        return dataclasses.replace(self, lower=lower, upper=upper)
+
+    def atoms(self) -> Atoms:
+        lower, upper = self.lower[:, None, :], self.upper[:, None, :]
+        return Atoms(lower, upper, self.weights[:, None], self.flat)
+
+    def quadrature(self, rule: Rule) -> Nodes:
+        """Replace each box by the nodes of a rule (`Midpoint`, `GaussLegendre`, `Sobol`)."""
+        unit, share = rule.on_unit_cube(self.flat)
+        width = (self.upper - self.lower)[:, None, :]
+        x = self.lower[:, None, :] + width * unit[None, :, :]
+        weights = self.weights[:, None] * share[None, :]
+        return Nodes(x, weights, inputs=self.inputs, kind=self.kind)
+
+    def collapse(self) -> Points:
+        """Return the center-point view: one node at the centre, carrying all the weight."""
+        return _center_points(self)
+
+
+def points(x: Any, *, inputs: Any = None, kind: Kind = "mean", weights: Any = None) -> Points:
+    """Place each value at one location.
+
+    `x` has shape [n, d]; `inputs` names the columns. With `kind="sum"` each point counts
+    `weights` times (default one).
+
+    >>> points([[0.0, 51.5], [1.0, 51.4]], inputs=("time", "lat"))
+    Points(2 means: time 0 to 1; lat 51.4 to 51.5)
+    """
+    x = check_coordinates(x, 2, "x", "points")
+    require_finite(x, "x", "points")
+    names = check_inputs(inputs, x.shape[1], "points")
+    multiplier = _multiplier(weights, len(x), check_kind(kind, "points"), "points")
+    return Points(x, multiplier, inputs=names, kind=kind)
+
+
+def nodes(x: Any, weights: Any = None, *, inputs: Any = None, kind: Kind = "mean") -> Nodes:
+    """Let each value be a weighted mean, or a weighted sum, over its own nodes.
+
+    `x` has shape [n, s, d] and `weights` [n, s]. A mean scales the weights of each region to sum
+    to one (default: equal weights); a sum takes them as they are (default: one). Pad regions
+    with fewer nodes by zero weights.
+
+    >>> nodes([[[0.0], [1.0], [2.0]]])
+    Nodes(1 mean of 3 nodes: x1 0 to 2, width 2)
+    """
+    where = "nodes"
+    x = check_coordinates(x, 3, "x", where)
+    check_kind(kind, where)
+    names = check_inputs(inputs, x.shape[2], where)
+    if x.shape[1] == 0:
+        raise ValueError(f"nodes: every region needs at least one node; got shape {x.shape}.")
+    given = np.ones(x.shape[:2]) if weights is None else np.asarray(weights, dtype=np.float64)
+    if given.shape != x.shape[:2]:
+        raise ValueError(
+            f"nodes: weights must have shape [n, s] = {x.shape[:2]} to fit x; got {given.shape}."
+        )
+    if not np.isfinite(given).all():
+        raise ValueError("nodes: weights must be finite; give padding nodes the weight 0.")
+    empty = ~(given != 0).any(1)
+    if empty.any():
+        raise ValueError(
+            f"nodes: all weights are zero in {empty.sum()} of {len(empty)} regions, first in row"
+            f" {np.argmax(empty)}. Drop those regions."
+        )
+    x = _fill_padding(x, given)
+    require_finite(x, "x", where)
+    if kind == "mean":
+        total = given.sum(1, keepdims=True)
+        if np.any(np.abs(total) <= 1e-12 * np.abs(given).sum(1, keepdims=True)):
+            raise ValueError('nodes: weights of a mean must not sum to zero; use kind="sum".')
+        given = given / total
+    return Nodes(x, given, inputs=names, kind=kind)
+
+
+def boxes(
+    lower: Any, upper: Any, *, inputs: Any = None, kind: Kind = "mean", weights: Any = None
+) -> Boxes:
+    """Let each value be the mean, or the integral, over an axis-aligned box.
+
+    `lower` and `upper` have shape [n, d]; sides of zero width are allowed and do not count
+    towards the volume. With `kind="sum"` a region's integral is multiplied by `weights` (default
+    one).
+
+    >>> boxes([[0.0, 0.0]], [[1.0, 2.0]], inputs=("lon", "lat"))
+    Boxes(1 mean: lon 0 to 1, width 1; lat 0 to 2, width 2)
+    """
+    return _boxes(lower, upper, 2, inputs, kind, weights, "boxes")
+
+
+def intervals(
+    start: Any, end: Any, *, inputs: Any = None, kind: Kind = "mean", weights: Any = None
+) -> Boxes:
+    """Let each value be the mean, or the integral, over an interval of one input.
+
+    >>> intervals([0.0, 24.0], [24.0, 48.0], inputs="hour")
+    Boxes(2 means: hour 0 to 48, width 24)
+    """
+    return _boxes(start, end, 1, inputs, kind, weights, "intervals")
+
+
+def _boxes(
+    lower: Any, upper: Any, ndim: int, inputs: Any, kind: Kind, weights: Any, where: str
+) -> Boxes:
+    low, high = ("lower", "upper") if ndim == 2 else ("start", "end")
+    lower = check_coordinates(lower, ndim, low, where)
+    upper = check_coordinates(upper, ndim, high, where)
+    if lower.shape != upper.shape:
+        raise ValueError(
+            f"{where}: {low} and {high} must have one shape; got {lower.shape} and {upper.shape}."
+        )
+    require_finite(lower, low, where)
+    require_finite(upper, high, where)
+    lower, upper = lower.reshape(len(lower), -1), upper.reshape(len(upper), -1)
+    wrong = (upper < lower).any(1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"{where}: {high} is below {low} in {wrong.sum()} of {len(wrong)} rows, first in row"
+            f" {row} ({low} {lower[row]}, {high} {upper[row]}). Swap them."
+        )
+    names = check_inputs(inputs, lower.shape[1], where)
+    multiplier = _multiplier(weights, len(lower), check_kind(kind, where), where)
+    width = upper - lower
+    volume = np.where(width > 0, width, 1.0).prod(1)
+    total = volume * multiplier if kind == "sum" else multiplier
+    flat = tuple(bool(f) for f in (width == 0).all(0))
+    return Boxes(lower, upper, total, flat, inputs=names, kind=kind)
+
+
+def concat(*supports: Support) -> Support:
+    """Join supports of one kind and one set of inputs.
+
+    Points become boxes of zero width beside boxes, and one-node regions beside nodes.
+
+    >>> concat(points([[1.0]]), intervals([0.0], [2.0]))
+    Boxes(2 means: x1 0 to 2, widths 0 to 2)
+    """
+    if not supports:
+        raise ValueError("concat needs at least one support.")
+    first = supports[0]
+    for other in supports[1:]:
+        if other.kind != first.kind or other.input_names != first.input_names:
+            raise ValueError(
+                "concat: supports must agree in kind and inputs; got"
+                f" {first.kind} of {first.input_names} and {other.kind} of {other.input_names}."
+            )
+    labels = {"inputs": first.inputs, "kind": first.kind}
+    lower = np.concatenate([s.bounds[0] for s in supports])
+    upper = np.concatenate([s.bounds[1] for s in supports])
+    total = np.concatenate([s.total for s in supports])
+    if all(isinstance(s, Points) for s in supports):
+        return Points(lower, total, **labels)
+    if all(isinstance(s, Points | Boxes) for s in supports):
+        flat = tuple(bool(f) for f in (lower == upper).all(0))
+        return Boxes(lower, upper, total, flat, **labels)
+    if any(isinstance(s, Boxes) for s in supports):
+        raise ValueError(
+            "concat: boxes and nodes do not mix; turn the boxes into nodes first,"
+            " for example boxes.quadrature(mrgp.GaussLegendre(5))."
+        )
+    return _concat_nodes([s.atoms() for s in supports], first)
+
+
+def _concat_nodes(parts: list[Atoms], first: Support) -> Nodes:
+    width = max(part.weights.shape[1] for part in parts)
+    pad = [width - part.weights.shape[1] for part in parts]
+    x = [
+        np.pad(p.lower, ((0, 0), (0, k), (0, 0)), mode="edge")
+        for p, k in zip(parts, pad, strict=True)
+    ]
+    weights = [np.pad(p.weights, ((0, 0), (0, k))) for p, k in zip(parts, pad, strict=True)]
+    return Nodes(np.concatenate(x), np.concatenate(weights), inputs=first.inputs, kind=first.kind)
+
+
+def _center_points(support: Nodes | Boxes) -> Points:
+    total = support.total
+    if np.any(np.asarray(total) == 0):
+        raise ValueError(
+            "collapse: a region whose weights sum to zero has no centre; drop contrasts first."
+        )
+    centre = support.moment / total[:, None]
+    return Points(centre, total, inputs=support.inputs, kind=support.kind)
+
+
+def _multiplier(weights: Any, n: int, kind: Kind, where: str) -> np.ndarray:
+    if weights is None:
+        return np.ones(n)
+    if kind == "mean":
+        raise ValueError(
+            f'{where}: one weight a region cancels in a mean; use kind="sum" for totals, or'
+            " nodes(x, weights) for a weighted mean."
+        )
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (n,) or not np.isfinite(weights).all():
+        raise ValueError(
+            f"{where}: weights must be {n} finite numbers, one a region; got shape {weights.shape}."
+        )
+    return weights
+
+
+def _fill_padding(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Give zero-weight nodes the coordinates of a used node, since 0 * nan = nan (theory 1.1)."""
+    used = weights != 0
+    first = np.take_along_axis(x, np.argmax(used, 1)[:, None, None], axis=1)
+    return np.where(used[:, :, None], x, first)
+
+
+def _rows(index: Any) -> Any:
+    """Keep one region a region: an integer selects a support of length one."""
+    if isinstance(index, int | np.integer):
+        return slice(index, index + 1 or None)
+    return np.asarray(index) if isinstance(index, list) else index
