@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from mrgp._types import AnyArray, Scalar
+from mrgp._types import AnyArray
 
 T = TypeVar("T")
 
@@ -27,18 +27,24 @@ class Prior(eqx.Module):
         """Return log p(value), elementwise."""
 
 
+def _hyperparameter() -> Any:
+    def check(value: Any) -> Any:
+        if isinstance(value, int | float) and not 0 < value < np.inf:
+            raise ValueError(f"A prior's numbers must be positive and finite; got {value}.")
+        return float(value) if isinstance(value, int) else value
+
+    return eqx.field(converter=check)
+
+
 class LogNormal(Prior):
     """log value ~ N(log median, sd^2).
 
-    >>> float(LogNormal(median=1.0, sd=1.0).log_density(np.array(1.0)).round(4))
-    -0.9189
+    >>> print(f"{float(LogNormal(median=1.0, sd=1.0).log_density(np.array(1.0))):.3f}")
+    -0.919
     """
 
-    median: Scalar
-    sd: Scalar
-
-    def __init__(self, median: Any, sd: Any):
-        self.median, self.sd = _positive_number(median, "median"), _positive_number(sd, "sd")
+    median: Any = _hyperparameter()
+    sd: Any = _hyperparameter()
 
     def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
         z = (jnp.log(value) - jnp.log(self.median)) / self.sd
@@ -48,11 +54,8 @@ class LogNormal(Prior):
 class Gamma(Prior):
     """Gamma density with the given shape and rate (mean shape / rate)."""
 
-    shape: Scalar
-    rate: Scalar
-
-    def __init__(self, shape: Any, rate: Any):
-        self.shape, self.rate = _positive_number(shape, "shape"), _positive_number(rate, "rate")
+    shape: Any = _hyperparameter()
+    rate: Any = _hyperparameter()
 
     def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
         shape, rate = self.shape, self.rate
@@ -63,11 +66,8 @@ class Gamma(Prior):
 class InverseGamma(Prior):
     """Inverse-gamma density with the given shape and scale (mode scale / (shape + 1))."""
 
-    shape: Scalar
-    scale: Scalar
-
-    def __init__(self, shape: Any, scale: Any):
-        self.shape, self.scale = _positive_number(shape, "shape"), _positive_number(scale, "scale")
+    shape: Any = _hyperparameter()
+    scale: Any = _hyperparameter()
 
     def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
         shape, scale = self.shape, self.scale
@@ -78,22 +78,11 @@ class InverseGamma(Prior):
 class HalfNormal(Prior):
     """The positive half of N(0, scale^2)."""
 
-    scale: Scalar
-
-    def __init__(self, scale: Any):
-        self.scale = _positive_number(scale, "scale")
+    scale: Any = _hyperparameter()
 
     def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
         constant = 0.5 * jnp.log(2 / jnp.pi) - jnp.log(self.scale)
         return constant - 0.5 * (value / self.scale) ** 2
-
-
-def _positive_number(value: Any, name: str) -> Scalar:
-    if isinstance(value, int | float):
-        value = float(value)
-        if not (np.isfinite(value) and value > 0):
-            raise ValueError(f"{name} of a prior must be positive and finite; got {value}.")
-    return value
 
 
 class Transform(eqx.Module):

@@ -192,7 +192,7 @@ def _resolve(fit: Fit, task: str | None, source: str | None, noise: bool) -> tup
     if task is None:
         if len(fit.tasks) > 1:
             raise ValueError(f"predict: say which task; the fit has {fit.tasks}.")
-        (task,) = fit.tasks
+        task = next(iter(fit.tasks))
     if task not in fit.tasks:
         raise ValueError(f"predict: no task is named {task!r}; the fit has {fit.tasks}.")
     sources = [s for s, t in fit.processes if t == task]

@@ -4,8 +4,6 @@ Kernels and noises stay in the user's units. `scale` is the spread of a task; st
 default priors and the optimiser's coordinates are relative to it.
 """
 
-from typing import Self
-
 import equinox as eqx
 import numpy as np
 from jaxtyping import Float
@@ -37,7 +35,7 @@ class Scaling(eqx.Module):
     scale: Float[np.ndarray, " p"]
 
     @classmethod
-    def of(cls, data: Dataset) -> Self:
+    def of(cls, data: Dataset) -> "Scaling":
         """Measure a dataset: one affine map for each task, never for each source."""
         maps = [_offset_and_scale(data.select(task=task)) for task in data.tasks]
         offset, scale = np.array(maps).T

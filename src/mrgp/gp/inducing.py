@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 import jax.numpy as jnp
 import numpy as np
@@ -42,7 +42,7 @@ class Inducing:
             )
 
     @classmethod
-    def parse(cls, value: Any) -> Self:
+    def parse(cls, value: Any) -> "Inducing":
         """Accept None, a number, a strategy, an array of locations, or an `Inducing`."""
         if value is None:
             return cls()

@@ -1,9 +1,10 @@
 """Progress of long work, as an object that is told what happens."""
 
 import sys
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 
+@runtime_checkable
 class Progress(Protocol):
     """Told when work starts, how far it is, and how it ended."""
 

@@ -1,7 +1,7 @@
 """What every model recipe and every built model can do."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -13,6 +13,7 @@ from mrgp.supports import Support
 Process = tuple[str, str]
 
 
+@runtime_checkable
 class Built(Protocol):
     """A model with parameters: an equinox module made by a recipe for a dataset."""
 
@@ -47,6 +48,7 @@ class Built(Protocol):
         ...
 
 
+@runtime_checkable
 class Recipe(Protocol):
     """A frozen description of a model: plain values, no data."""
 

@@ -1,7 +1,7 @@
 """A support: where a value lives, as a linear functional of a field (theory 1.1)."""
 
 import abc
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -35,7 +35,7 @@ class Support(eqx.Module):
     def __len__(self) -> int: ...
 
     @abc.abstractmethod
-    def __getitem__(self, index: Any) -> Self:
+    def __getitem__(self, index: Any) -> "Support":
         """Select regions by slice, mask or integer array."""
 
     @property
@@ -59,7 +59,7 @@ class Support(eqx.Module):
         """Lower and upper corners of each region."""
 
     @abc.abstractmethod
-    def shift(self, offset: Float[AnyArray, " d"]) -> Self:
+    def shift(self, offset: Float[AnyArray, " d"]) -> "Support":
         """Move the origin of the inputs to `offset`."""
 
     @abc.abstractmethod

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -20,14 +19,14 @@ class Geometry:
     centre: Float[np.ndarray, " d"]
 
     @classmethod
-    def unit(cls, dimension: int) -> Self:
+    def unit(cls, dimension: int) -> "Geometry":
         """Return the geometry of unnamed inputs of unit length about the origin."""
         ones = np.ones(dimension)
         names = tuple(f"x{d + 1}" for d in range(dimension))
         return cls(names, ones, ones, np.zeros(dimension))
 
     @classmethod
-    def of(cls, supports: Sequence[Support]) -> Self:
+    def of(cls, supports: Sequence[Support]) -> "Geometry":
         """Measure a set of supports that share their inputs."""
         lower = np.min([np.min(s.bounds[0], 0) for s in supports], 0)
         upper = np.max([np.max(s.bounds[1], 0) for s in supports], 0)

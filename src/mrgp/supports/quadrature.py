@@ -1,13 +1,14 @@
 """Rules that replace a box by weighted nodes (theory 1.1)."""
 
 import dataclasses
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 from scipy.stats import qmc
 
 
+@runtime_checkable
 class Rule(Protocol):
     """Nodes and weights on the unit cube; weights sum to one."""
 

@@ -1,7 +1,7 @@
 """Points, nodes and boxes, and the functions that make them from arrays."""
 
 import dataclasses
-from typing import Any, Self
+from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -29,7 +29,7 @@ class Points(Support):
     def __len__(self) -> int:
         return self.x.shape[0]
 
-    def __getitem__(self, index: Any) -> Self:
+    def __getitem__(self, index: Any) -> "Points":
         index = _rows(index)
         return dataclasses.replace(self, x=self.x[index], weights=self.weights[index])
 
@@ -49,7 +49,7 @@ class Points(Support):
     def bounds(self) -> tuple[Inputs, Inputs]:
         return self.x, self.x
 
-    def shift(self, offset: Float[AnyArray, " d"]) -> Self:
+    def shift(self, offset: Float[AnyArray, " d"]) -> "Points":
         return dataclasses.replace(self, x=self.x - offset[None, :])
 
     def atoms(self) -> Atoms:
@@ -74,7 +74,7 @@ class Nodes(Support):
     def __len__(self) -> int:
         return self.x.shape[0]
 
-    def __getitem__(self, index: Any) -> Self:
+    def __getitem__(self, index: Any) -> "Nodes":
         index = _rows(index)
         return dataclasses.replace(self, x=self.x[index], weights=self.weights[index])
 
@@ -96,7 +96,7 @@ class Nodes(Support):
         x = np.asarray(self.x)
         return np.where(used, x, np.inf).min(1), np.where(used, x, -np.inf).max(1)
 
-    def shift(self, offset: Float[AnyArray, " d"]) -> Self:
+    def shift(self, offset: Float[AnyArray, " d"]) -> "Nodes":
         return dataclasses.replace(self, x=self.x - offset[None, None, :])
 
     def atoms(self) -> Atoms:
@@ -121,7 +121,7 @@ class Boxes(Support):
     def __len__(self) -> int:
         return self.lower.shape[0]
 
-    def __getitem__(self, index: Any) -> Self:
+    def __getitem__(self, index: Any) -> "Boxes":
         i = _rows(index)
         lower, upper, weights = self.lower[i], self.upper[i], self.weights[i]
         return dataclasses.replace(self, lower=lower, upper=upper, weights=weights)
@@ -142,7 +142,7 @@ class Boxes(Support):
     def bounds(self) -> tuple[Inputs, Inputs]:
         return self.lower, self.upper
 
-    def shift(self, offset: Float[AnyArray, " d"]) -> Self:
+    def shift(self, offset: Float[AnyArray, " d"]) -> "Boxes":
         lower, upper = self.lower - offset[None, :], self.upper - offset[None, :]
         return dataclasses.replace(self, lower=lower, upper=upper)
 
