@@ -23,7 +23,7 @@ from mrgp.gp import (
     exact_posterior,
     place,
 )
-from mrgp.kernels import Binding, Kernel, Matern52
+from mrgp.kernels import Binding, Kernel, Matern32
 from mrgp.likelihoods import tempering_constant
 from mrgp.models.recipe import Process
 from mrgp.parameters import LogNormal, Parameter, fixed, is_parameter, positive, real, unwrap
@@ -204,7 +204,7 @@ class MRGP:
         supports = tuple(o.dropna().support.shift(scaling.centre) for o in data)
         geometry = Geometry.of(data.supports)
         spread = float(scaling.scale[0])
-        kernel = Matern52(product=True) if self.kernel is None else self.kernel
+        kernel = Matern32(product=True) if self.kernel is None else self.kernel
         bound = kernel.bind(Binding(geometry, spread**2, self.priors))
         others = [source for source in data.sources if source != target]
         return SingleGP(

@@ -1,0 +1,121 @@
+"""Simulated worlds with a known truth: the paper's synthetic experiments and a demo city."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float
+
+from mrgp.data import Dataset, Observations
+from mrgp.supports import Support, boxes, nodes, points
+
+
+@dataclasses.dataclass(frozen=True)
+class Simulation:
+    """Data, and on a test support the noise-free truth and fresh noisy values of the target."""
+
+    data: Dataset
+    support: Support
+    truth: Float[np.ndarray, " n"]
+    y: Float[np.ndarray, " n"]
+    target: str
+    task: str
+
+
+def dependent(seed: int, noise: float = 0.5, independent: bool = False) -> Simulation:
+    """Simulate a fine source and a coarse one that averages it in threes.
+
+    y1 = 5 sin^2(x) + noise at 100 points evenly on [-2, 15]; y2 are means of consecutive triples
+    of y1 itself, so the two share their errors. With `independent=True` the coarse source averages
+    the noise-free function and has noise of its own, of the same variance.
+
+    >>> len(dependent(0).data["coarse"])
+    33
+    """
+    rng = np.random.default_rng(seed)
+    x = np.linspace(-2.0, 15.0, 100)
+    clean = _wave(x)
+    y1 = clean + noise * rng.standard_normal(100)
+    triples = x[:99].reshape(33, 3)
+    y2 = y1[:99].reshape(33, 3).mean(1)
+    if independent:
+        y2 = clean[:99].reshape(33, 3).mean(1) + noise / np.sqrt(3) * rng.standard_normal(33)
+    fine = Observations(points(x[:, None]), y1, task="y", name="fine")
+    coarse = Observations(nodes(triples[:, :, None]), y2, task="y", name="coarse")
+    test = np.linspace(-2.0, 15.0, 500)
+    truth = _wave(test)
+    fresh = truth + noise * rng.standard_normal(500)
+    support = points(test[:, None])
+    return Simulation(Dataset([fine, coarse]), support, truth, fresh, "fine", "y")
+
+
+def _wave(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    return 5.0 * np.sin(x) ** 2
+
+
+CITY_SIDE = 20.0
+CITY_GRID = 60
+
+
+def city(seed: int = 0, sensors: int = 50, cells: int = 5, noise: float = 1.5) -> Simulation:
+    """Simulate a city's pollution as roadside sensors and a coarse satellite see it.
+
+    The truth is a background that falls away from the centre, two busy roads, and smooth variation,
+    in ug/m3 over 20 x 20 km. Sensors are points, denser in the centre; the satellite reports the
+    mean of each of `cells` x `cells` squares. The test support is a fine grid.
+
+    >>> city().data.sources
+    ('sensors', 'satellite')
+    """
+    rng = np.random.default_rng(seed)
+    field = _CityField(rng)
+    centre = CITY_SIDE / 2
+    radius = CITY_SIDE * 0.55 * np.sqrt(rng.uniform(size=sensors)) ** 1.3
+    angle = rng.uniform(0, 2 * np.pi, sensors)
+    ring = np.stack([np.cos(angle), np.sin(angle)], 1)
+    places = np.clip(centre + radius[:, None] * ring, 0.3, CITY_SIDE - 0.3)
+    y = field(places) + noise * rng.standard_normal(sensors)
+    edges = np.linspace(0.0, CITY_SIDE, cells + 1)
+    lower = np.stack(np.meshgrid(edges[:-1], edges[:-1], indexing="ij"), -1).reshape(-1, 2)
+    side = edges[1]
+    inside = (np.arange(20) + 0.5) / 20 * side
+    offsets = np.stack(np.meshgrid(inside, inside, indexing="ij"), -1).reshape(-1, 2)
+    means = field((lower[:, None] + offsets).reshape(-1, 2)).reshape(len(lower), -1).mean(1)
+    z = means + 0.5 * rng.standard_normal(len(lower))
+    names, units = ("east", "north"), "ug/m3"
+    data = Dataset(
+        [
+            Observations(points(places, inputs=names), y, task="no2", name="sensors", units=units),
+            Observations(
+                boxes(lower, lower + side, inputs=names),
+                z,
+                task="no2",
+                name="satellite",
+                units=units,
+            ),
+        ]
+    )
+    axis = (np.arange(CITY_GRID) + 0.5) / CITY_GRID * CITY_SIDE
+    grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2)
+    truth = field(grid)
+    fresh = truth + noise * rng.standard_normal(len(grid))
+    return Simulation(data, points(grid, inputs=names), truth, fresh, "sensors", "no2")
+
+
+class _CityField:
+    """A smooth random field plus an urban dome and two roads, at any places."""
+
+    def __init__(self, rng: np.random.Generator):
+        self.frequency = rng.standard_normal((200, 2)) / 2.5
+        self.phase = rng.uniform(0, 2 * np.pi, 200)
+        self.road = rng.uniform(0.35, 0.65, 2) * CITY_SIDE
+        self.slope = rng.uniform(-0.25, 0.25, 2)
+
+    def __call__(self, x: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " n"]:
+        east, north = x[:, 0], x[:, 1]
+        waves = np.cos(x @ self.frequency.T + self.phase).sum(1) * np.sqrt(2 / 200)
+        distance = np.hypot(east - CITY_SIDE / 2, north - CITY_SIDE / 2)
+        dome = 12.0 * np.exp(-0.5 * (distance / 5.0) ** 2)
+        first = north - self.road[0] - self.slope[0] * (east - CITY_SIDE / 2)
+        second = east - self.road[1] - self.slope[1] * (north - CITY_SIDE / 2)
+        roads = 8.0 * (np.exp(-0.5 * (first / 1.2) ** 2) + np.exp(-0.5 * (second / 1.2) ** 2))
+        return 20.0 + dome + roads + 4.0 * waves
