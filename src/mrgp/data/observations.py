@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from mrgp.supports import Support
 
 LIKELIHOODS = ("gaussian",)
+LARGEST = 1e100
 
 
 class Observations:
@@ -113,6 +114,12 @@ class Observations:
             raise ValueError(
                 f"{self.label}: y is infinite in {infinite.sum()} of {len(values)} rows, first in"
                 f" row {np.argmax(infinite)}. Use NaN for missing values."
+            )
+        huge = np.abs(values) > LARGEST
+        if huge.any():
+            raise ValueError(
+                f"{self.label}: y is {values[np.argmax(huge)]:.3g} in row {np.argmax(huge)}, which"
+                " looks like a fill value. Use NaN for missing values."
             )
         if np.isnan(values).all():
             raise ValueError(

@@ -109,6 +109,12 @@ class SingleGP(eqx.Module):
             name = _path_name(path)
             if is_parameter(leaf) and name not in ("mean", "locations"):
                 found[name] = np.asarray(leaf.value)
+        for source in self.offset:
+            # Values are centred before c + r L f: undoing that moves (1 - r) offsets into c.
+            ratio = found.get(f"ratio[{source}]", 1.0)
+            found[f"offset[{source}]"] = (
+                found[f"offset[{source}]"] + (1.0 - ratio) * scaling.offset[0]
+            )
         coefficients = np.asarray(self.mean.value)
         level = scaling.offset[0] + (coefficients[0] if len(coefficients) else 0.0)
         slopes = coefficients[1:]
@@ -166,11 +172,11 @@ class MRGP:
     'affine'
     """
 
-    kernel: Kernel | None = None
+    kernel: Any = None
     inducing: Any = None
-    method: Method = "auto"
-    bias: Bias = "none"
-    mean: Mean = "constant"
+    method: str = "auto"
+    bias: str = "none"
+    mean: str = "constant"
     target: str | None = None
     priors: bool = True
     quadrature: Rule = DEFAULT_RULE
@@ -282,10 +288,10 @@ class VBAgg:
     'auto'
     """
 
-    kernel: Kernel | None = None
+    kernel: Any = None
     inducing: Any = None
-    method: Method = "auto"
-    mean: Mean = "constant"
+    method: str = "auto"
+    mean: str = "constant"
     priors: bool = True
     quadrature: Rule = DEFAULT_RULE
 

@@ -1,0 +1,179 @@
+"""Fits as values: status, history, interruption, starts, failures, and how often they compile."""
+
+import jax
+import numpy as np
+import pytest
+
+import mrgp
+from mrgp.models import SingleGP
+from mrgp.parameters import partition
+
+
+def data(n=17, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0, 6, (n, 1))
+    y = np.sin(x[:, 0]) + 0.1 * rng.standard_normal(n)
+    return mrgp.Dataset([mrgp.Observations(mrgp.points(x), y)])
+
+
+def test_a_fit_converges_with_a_rising_bound_and_says_so():
+    fit = mrgp.fit(mrgp.MRGP(), data())
+    assert fit.status.code == "converged"
+    assert np.all(np.diff(fit.history) >= -1e-9)
+    assert repr(fit).startswith("Fit(MRGP, 17 values, converged")
+    text = fit.summary()
+    assert "log evidence" in text
+    assert "kernel.lengthscale" in text
+    assert "training data are kept" in text
+
+
+def test_the_gradient_at_the_optimum_vanishes_and_matches_differences_elsewhere():
+    f = mrgp.objective(mrgp.MRGP(), data())
+    leaves, tree = jax.tree.flatten(f.start)
+    rng = np.random.default_rng(1)
+    point = [leaf + 0.3 * rng.standard_normal(np.shape(leaf)) for leaf in leaves]
+    with jax.enable_x64(True):
+        value = jax.jit(lambda p: f(jax.tree.unflatten(tree, p)))
+        slopes = jax.grad(value)(point)
+        for i, leaf in enumerate(point):
+            step = 1e-5
+            up = [*point[:i], leaf + step, *point[i + 1 :]]
+            down = [*point[:i], leaf - step, *point[i + 1 :]]
+            numeric = (float(value(up)) - float(value(down))) / (2 * step)
+            assert float(np.sum(slopes[i])) == pytest.approx(numeric, rel=1e-5, abs=1e-6)
+        fit = mrgp.fit(mrgp.MRGP(), data())
+        best = jax.tree.leaves(partition(fit.model)[0])
+        for slope in jax.grad(value)(best):
+            assert np.max(np.abs(slope)) < 0.05
+
+
+def test_a_step_limit_is_reported():
+    fit = mrgp.fit(mrgp.MRGP(), data(), optimiser=mrgp.LBFGS(max_steps=2, starts=1))
+    assert fit.status.code == "step limit"
+    assert "raise max_steps=" in fit.status.message
+
+
+class StopAtStep:
+    """A progress object that presses Ctrl-C."""
+
+    def __init__(self, step):
+        self.step = step
+
+    def start(self, title, total):
+        pass
+
+    def update(self, step, text):
+        if step == self.step:
+            raise KeyboardInterrupt
+
+    def finish(self, text):
+        self.text = text
+
+
+def test_ctrl_c_keeps_the_best_parameters_so_far():
+    stop = StopAtStep(3)
+    fit = mrgp.fit(mrgp.MRGP(), data(), progress=stop)
+    assert fit.status.code == "interrupted"
+    assert stop.text == "interrupted"
+    f = mrgp.objective(mrgp.MRGP(), data())
+    with jax.enable_x64(True):
+        assert float(f(partition(fit.model)[0])) > float(f(f.start))
+    assert np.all(np.isfinite(mrgp.predict(fit, mrgp.points([[1.0]])).mean))
+
+
+def test_more_starts_never_end_lower():
+    few = mrgp.fit(mrgp.MRGP(), data(), optimiser=mrgp.LBFGS(starts=1, candidates=0))
+    many = mrgp.fit(mrgp.MRGP(), data(), optimiser=mrgp.LBFGS(starts=3))
+    assert many.history[-1] >= few.history[-1] - 1e-6
+
+
+def test_fits_repeat_and_accept_keys():
+    a, b = (
+        mrgp.fit(mrgp.MRGP(), data(), key=3),
+        mrgp.fit(mrgp.MRGP(), data(), key=jax.random.key(3)),
+    )
+    for name, value in a.parameters().items():
+        np.testing.assert_array_equal(value, b.parameters()[name])
+
+
+def test_data_of_one_shape_compile_once(monkeypatch):
+    traced = []
+    plain = SingleGP.log_evidence
+
+    def counting(self, records):
+        traced.append(1)
+        return plain(self, records)
+
+    monkeypatch.setattr(SingleGP, "log_evidence", counting)
+    quick = mrgp.LBFGS(max_steps=3)
+    for seed in range(3):
+        mrgp.fit(mrgp.MRGP(), data(23, seed), optimiser=quick)
+    assert len(traced) == 1
+
+
+class Broken(mrgp.RBF):
+    """A kernel that is not a number anywhere."""
+
+    def profile(self, squared):
+        return super().profile(squared) * np.nan
+
+
+def test_a_numerical_failure_is_diagnosed():
+    x = np.arange(5.0)[:, None]
+    seen = mrgp.Observations(mrgp.points(x), [0.0, 1.0, 0.0, 1.0, 9.0], name="s", task="t")
+    with pytest.raises(mrgp.FitError, match="not finite.*source 's', task 't': 0 to 9"):
+        mrgp.fit(mrgp.MRGP(Broken()), mrgp.Dataset([seen]))
+    fit = mrgp.fit(mrgp.MRGP(Broken()), mrgp.Dataset([seen]), throw=False)
+    assert fit.status.code == "failed"
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        ([[1.0]], [3.0]),
+        ([[1.0], [1.0]], [3.0, 4.0]),
+        ([[0.0], [1.0], [2.0]], [5.0, 5.0, 5.0]),
+        ([[0.0], [1.0], [2.0]], [0.0, 0.0, 0.0]),
+    ],
+    ids=["one observation", "duplicates", "constant", "zero"],
+)
+def test_meagre_data_give_finite_modest_answers(x, y):
+    fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([mrgp.Observations(mrgp.points(x), y)]))
+    here = mrgp.predict(fit, mrgp.points([[1.0]]))
+    away = mrgp.predict(fit, mrgp.points([[50.0]]))
+    assert here.mean[0] == pytest.approx(np.mean(y), abs=0.2 * (np.ptp(y) + abs(np.mean(y)) + 1e-3))
+    assert away.std[0] > here.std[0] > 0
+
+
+def test_regions_smaller_and_larger_than_the_spacing_work_together():
+    tiny = mrgp.intervals([1.0, 2.0], [1.0 + 1e-9, 2.0 + 1e-9])
+    huge = mrgp.intervals([-1e4], [1e4])
+    sources = [
+        mrgp.Observations(tiny, [1.0, 2.0], name="tiny"),
+        mrgp.Observations(huge, [1.5], name="huge"),
+    ]
+    fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset(sources))
+    assert np.all(np.isfinite(mrgp.predict(fit, mrgp.points([[1.5]])).mean))
+
+
+@pytest.mark.parametrize("progress", ["auto", "lines", None, False])
+def test_progress_by_name(progress, capsys):
+    mrgp.fit(mrgp.MRGP(), data(), progress=progress, optimiser=mrgp.LBFGS(max_steps=2, starts=1))
+    written = capsys.readouterr().err
+    assert ("fit: step limit" in written) == (progress == "lines")
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+def test_wrong_calls_say_what_to_do():
+    with pytest.raises(TypeError, match=r"Wrap Observations as mrgp.Dataset\(\[observations\]\)"):
+        mrgp.fit(mrgp.MRGP(), data().observations[0])
+    with pytest.raises(TypeError, match=r"takes a model such as mrgp.MRGP\(\)"):
+        mrgp.fit("deep", data())
+    with pytest.raises(ValueError, match="progress= is"):
+        mrgp.fit(mrgp.MRGP(), data(), progress="loud")
+    with pytest.raises(ValueError, match=r"'satellite' is neither a source nor a \(source, task\)"):
+        mrgp.fit(mrgp.MRGP(), data(), weights={"satellite": 0.5})
+    with pytest.raises(ValueError, match="weight of 'source' must be positive"):
+        mrgp.fit(mrgp.MRGP(), data(), weights={"source": -1.0})
+    with pytest.raises(ValueError, match="must be at least 1"):
+        mrgp.LBFGS(max_steps=0)

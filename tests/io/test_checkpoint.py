@@ -1,0 +1,106 @@
+"""Saved fits: what is loaded predicts the same, and a file can do no harm."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+import mrgp
+
+QUICK = mrgp.LBFGS(max_steps=3, starts=1, candidates=0)
+X = np.linspace(0, 5, 12)[:, None]
+KERNEL = (
+    0.5 * mrgp.Matern32() * mrgp.Periodic(24, lengthscale=2.0) + mrgp.Linear() + mrgp.White() + 2.0
+)
+
+
+class Bump(mrgp.RBF):
+    """A user's own kernel class."""
+
+
+def data():
+    cells = mrgp.boxes(X, X + 0.5, inputs="hour")
+    return mrgp.Dataset(
+        [
+            mrgp.Observations(mrgp.points(X, inputs="hour"), np.sin(X[:, 0]), name="a", task="no2"),
+            mrgp.Observations(cells, np.sin(X[:, 0]), name="b", task="no2", noise_variance=0.1),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        mrgp.MRGP(KERNEL, bias="affine", mean="linear"),
+        mrgp.MRGP(mrgp.separable(hour=mrgp.RBF()), method="collapsed", inducing=mrgp.Inducing(5)),
+        mrgp.CenterPoint(mrgp.MRGP(mrgp.RBF(mrgp.positive(1.0, mrgp.Gamma(2.0, 1.0))))),
+    ],
+    ids=["exact", "collapsed", "center-point"],
+)
+def test_a_loaded_fit_predicts_identically(model, tmp_path):
+    fit = mrgp.fit(model, data(), optimiser=QUICK, weights={"b": 0.5})
+    mrgp.save(fit, tmp_path / "fit")
+    assert [p.name for p in tmp_path.iterdir()] == ["fit"]
+    again = mrgp.load(tmp_path / "fit")
+    support = mrgp.intervals([0.3, 2.0], [0.9, 2.0], inputs="hour")
+    a, b = (mrgp.predict(f, support, source="b", noise=True) for f in (fit, again))
+    np.testing.assert_array_equal(a.mean, b.mean)
+    np.testing.assert_array_equal(a.variance, b.variance)
+    assert again.summary() == fit.summary()
+    assert again.weights == fit.weights
+    assert again.counts == fit.counts
+
+
+def test_a_user_type_must_be_named_at_loading(tmp_path):
+    fit = mrgp.fit(mrgp.MRGP(Bump()), data(), optimiser=QUICK)
+    mrgp.save(fit, tmp_path / "fit")
+    with pytest.raises(ValueError, match=r"class 'Bump', which mrgp does not know.*types=\[Bump\]"):
+        mrgp.load(tmp_path / "fit")
+    again = mrgp.load(tmp_path / "fit", types=[Bump])
+    here = mrgp.points([[1.0]])
+    np.testing.assert_array_equal(mrgp.predict(again, here).mean, mrgp.predict(fit, here).mean)
+
+
+def test_the_file_is_a_plain_zip_of_json_and_arrays(tmp_path):
+    mrgp.save(mrgp.fit(mrgp.MRGP(), data(), optimiser=QUICK), tmp_path / "fit")
+    with zipfile.ZipFile(tmp_path / "fit") as archive:
+        names = archive.namelist()
+        header = json.loads(archive.read("header.json"))
+    assert header["schema"] == 1
+    assert header["versions"]["mrgp"] == mrgp.__version__
+    assert all(n == "header.json" or n.endswith(".npy") for n in names)
+
+
+def test_arrays_of_objects_are_refused(tmp_path):
+    path = tmp_path / "fit"
+    mrgp.save(mrgp.fit(mrgp.MRGP(), data(), optimiser=QUICK), path)
+    with zipfile.ZipFile(path) as archive:
+        members = {n: archive.read(n) for n in archive.namelist()}
+    with (tmp_path / "bad.npy").open("wb") as file:
+        np.save(file, np.array([{}], dtype=object), allow_pickle=True)
+    members["arrays/0.npy"] = (tmp_path / "bad.npy").read_bytes()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        mrgp.load(path)
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+def test_other_files_are_refused_with_a_reason(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        mrgp.load(tmp_path / "missing")
+    (tmp_path / "text").write_text("hello")
+    with pytest.raises(ValueError, match=r"is not a fit saved by mrgp\.save"):
+        mrgp.load(tmp_path / "text")
+    with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
+        archive.writestr("x", "y")
+    with pytest.raises(ValueError, match=r"it has no header.json"):
+        mrgp.load(tmp_path / "zip")
+    with zipfile.ZipFile(tmp_path / "new", "w") as archive:
+        archive.writestr("header.json", json.dumps({"schema": 99}))
+    with pytest.raises(ValueError, match="newer than this version"):
+        mrgp.load(tmp_path / "new")
+    with pytest.raises(TypeError, match="save takes a fit"):
+        mrgp.save(mrgp.MRGP(), tmp_path / "fit")

@@ -1,0 +1,288 @@
+"""MR-GP against dense NumPy: evidence, posterior, bound, at the parameters a fit reports."""
+
+import jax
+import numpy as np
+import pytest
+
+import mrgp
+from mrgp.parameters import partition
+from reference import gaussian
+
+QUICK = mrgp.LBFGS(max_steps=8, starts=1, candidates=0)
+
+
+def mixed_data(seed=0):
+    """Points, boxes, boxes flat in one input, nodes; means and sums; missing values."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0, 4, (9, 2))
+    lower = rng.uniform(0, 3, (6, 2))
+    flat = rng.uniform(0, 3, (5, 2))
+    cloud = rng.uniform(0, 4, (4, 3, 2))
+    field = lambda p: 10 + np.sin(p[..., 0]) * np.cos(p[..., 1])  # noqa: E731
+    y = field(x) + 0.1 * rng.standard_normal(9)
+    y[2] = np.nan
+    totals = mrgp.boxes(lower, lower + [0.5, 1.0], kind="sum")
+    sides = mrgp.boxes(flat, flat + [1.0, 0.0])
+    weights = rng.uniform(0.5, 2.0, (4, 3))
+    clouds = mrgp.nodes(cloud, weights)
+    return mrgp.Dataset(
+        [
+            mrgp.Observations(mrgp.points(x), y, task="no2", name="sensors"),
+            mrgp.Observations(totals, 0.5 * field(lower + 0.3), task="no2", name="totals"),
+            mrgp.Observations(sides, 2 + 1.3 * field(flat), task="no2", name="hours"),
+            mrgp.Observations(
+                clouds, field(cloud).mean(1), task="no2", name="clouds", noise_variance=0.02
+            ),
+        ]
+    )
+
+
+def reference_of(fit, data, weights):
+    """Write a fit's parameters, in the user's units, as the arrays the reference takes."""
+    p = fit.parameters()
+    rows, residual, ratios, noise, weight = [], [], [], [], []
+    for o in data.dropna():
+        parts = gaussian.functionals(o.support)
+        ratio = p.get(f"ratio[{o.name}]", 1.0)
+        mean = p["mean.constant"] * gaussian.totals(parts)
+        if "mean.slope" in p:
+            mean = mean + gaussian.moments(parts) @ p["mean.slope"]
+        offset = p.get(f"offset[{o.name}]", 0.0) * gaussian.totals(parts)
+        rows += parts
+        residual.append(o.y - offset - ratio * mean)
+        ratios.append(np.full(len(o.y), ratio))
+        noise.append(p.get(f"noise_variance[{o.name}]", o.noise_variance) * np.ones(len(o.y)))
+        weight.append(np.full(len(o.y), weights.get(o.name, 1.0)))
+    return rows, *map(np.concatenate, (residual, ratios, noise, weight))
+
+
+def slow_rbf(fit):
+    p = fit.parameters()
+    return lambda x, z: gaussian.rbf(x, z, p["kernel.lengthscale"], p["kernel.variance"])
+
+
+def bound(model, data, fit, weights=None):
+    f = mrgp.objective(model, data, weights)
+    with jax.enable_x64(True):
+        return float(f(partition(fit.model)[0]))
+
+
+@pytest.mark.parametrize(
+    ("bias", "mean", "weights"),
+    [("none", "constant", {}), ("affine", "linear", {"sensors": 0.5, "totals": 0.25})],
+)
+def test_exact_evidence_and_posterior_match_the_dense_reference(bias, mean, weights):
+    data = mixed_data()
+    model = mrgp.MRGP(mrgp.RBF(), method="exact", bias=bias, mean=mean, priors=False)
+    fit = mrgp.fit(model, data, weights=weights, optimiser=QUICK)
+    kernel = slow_rbf(fit)
+    rows, residual, ratios, noise, weight = reference_of(fit, data, weights)
+    evidence, total = gaussian.exact(kernel, rows, residual, ratios, noise, weight)
+    assert bound(model, data, fit, weights) == pytest.approx(evidence, rel=1e-8)
+
+    support = mrgp.boxes([[0.0, 0.0], [1.0, 1.0], [3.5, 2.0]], [[1.0, 0.5], [1.0, 3.0], [5.0, 2.0]])
+    test = gaussian.functionals(support)
+    expected, covariance = gaussian.posterior(kernel, rows, residual, ratios, total, test)
+    p = fit.parameters()
+    expected = expected + p["mean.constant"]
+    if "mean.slope" in p:
+        expected = expected + gaussian.moments(test) @ p["mean.slope"]
+    joint = mrgp.predict(fit, support, joint=True)
+    np.testing.assert_allclose(joint.mean, expected, rtol=1e-8)
+    np.testing.assert_allclose(joint.covariance, covariance, atol=1e-8 * covariance.max())
+    alone = mrgp.predict(fit, support)
+    np.testing.assert_allclose(alone.variance, np.diag(covariance), atol=1e-8 * covariance.max())
+
+
+def test_collapsed_bound_matches_the_dense_reference_at_any_inducing_inputs():
+    data = mixed_data(1)
+    z = np.random.default_rng(2).uniform(0, 4, (7, 2))
+    weights = {"hours": 0.4}
+    model = mrgp.MRGP(
+        mrgp.RBF(), method="collapsed", bias="affine", inducing=z, priors=False, mean="linear"
+    )
+    fit = mrgp.fit(model, data, weights=weights, optimiser=QUICK)
+    arguments = reference_of(fit, data, weights)
+    expected = gaussian.collapsed(slow_rbf(fit), *arguments, z)
+    assert bound(model, data, fit, weights) == pytest.approx(expected, rel=1e-8)
+    exact, _ = gaussian.exact(slow_rbf(fit), *arguments)
+    assert expected < exact
+
+
+def test_collapsed_posterior_is_the_optimal_q():
+    data = mixed_data(1)
+    z = np.random.default_rng(2).uniform(0, 4, (7, 2))
+    model = mrgp.MRGP(mrgp.RBF(), method="collapsed", inducing=z, priors=False)
+    fit = mrgp.fit(model, data, optimiser=QUICK)
+    kernel = slow_rbf(fit)
+    rows, residual, ratios, noise, _ = reference_of(fit, data, {})
+    kzz = kernel(z, z) + 1e-10 * kernel(z[:1], z[:1])[0, 0] * np.eye(7)
+    points = [(row[None], np.ones(1)) for row in z]
+    a = np.linalg.solve(kzz, (ratios[:, None] * gaussian.covariance(kernel, rows, points)).T).T
+    s = np.linalg.inv(np.linalg.inv(kzz) + a.T @ np.diag(1 / noise) @ a)
+    m = s @ a.T @ (residual / noise)
+    x = np.array([[0.5, 0.5], [3.0, 1.0]])
+    b = np.linalg.solve(kzz, kernel(z, x)).T
+    prediction = mrgp.predict(fit, mrgp.points(x))
+    np.testing.assert_allclose(
+        prediction.mean, fit.parameters()["mean.constant"] + b @ m, rtol=1e-7
+    )
+    variance = np.diag(kernel(x, x) - b @ kernel(z, x) + b @ s @ b.T)
+    np.testing.assert_allclose(prediction.variance, variance, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [mrgp.Matern12(), mrgp.Matern32(), mrgp.Matern52(product=True)])
+def test_inducing_inputs_at_all_nodes_make_collapsed_exact(kernel):
+    rng = np.random.default_rng(3)
+    x, cloud = rng.uniform(0, 5, (12, 2)), rng.uniform(0, 5, (6, 4, 2))
+    data = mrgp.Dataset(
+        [
+            mrgp.Observations(mrgp.points(x), np.sin(x[:, 0]), name="a", noise_variance=0.01),
+            mrgp.Observations(
+                mrgp.nodes(cloud), np.sin(cloud[..., 0]).mean(1), name="b", noise_variance=0.02
+            ),
+        ]
+    )
+    z = np.concatenate([x, cloud.reshape(-1, 2)])
+    exact, sparse = (
+        mrgp.MRGP(kernel, method="exact"),
+        mrgp.MRGP(kernel, method="collapsed", inducing=z),
+    )
+    fit = mrgp.fit(exact, data, optimiser=QUICK)
+    f, g = mrgp.objective(exact, data), mrgp.objective(sparse, data)
+    start = partition(fit.model)[0]
+    with jax.enable_x64(True):
+        target = g.start
+        leaves = jax.tree.leaves(start)
+        moved = jax.tree.unflatten(jax.tree.structure(target), leaves)
+        assert float(g(moved)) == pytest.approx(float(f(start)), abs=1e-6)
+    other = mrgp.fit(sparse, data, optimiser=QUICK)
+    support = mrgp.points(rng.uniform(0, 5, (20, 2)))
+    a, b = mrgp.predict(fit, support), mrgp.predict(other, support)
+    np.testing.assert_allclose(a.mean, b.mean, atol=1e-5)
+    np.testing.assert_allclose(a.std, b.std, atol=1e-5)
+
+
+def test_auto_is_exact_for_small_and_collapsed_for_large_data():
+    x = np.linspace(0, 1, 700)[:, None]
+    data = mrgp.Dataset([mrgp.Observations(mrgp.points(x), np.sin(9 * x[:, 0]))])
+    assert mrgp.MRGP().build(data).locations is not None
+    small = mrgp.Dataset([data.observations[0][:100]])
+    assert mrgp.MRGP().build(small).locations is None
+
+
+@pytest.mark.parametrize("strategy", ["kmeans", "grid", "subset", "greedy"])
+def test_every_placement_of_inducing_inputs_gives_a_bound_below_the_evidence(strategy):
+    data = mixed_data(4)
+    exact = mrgp.objective(mrgp.MRGP(mrgp.RBF(), method="exact", priors=False), data)
+    inducing = mrgp.Inducing(9, strategy=strategy)
+    model = mrgp.MRGP(mrgp.RBF(), method="collapsed", inducing=inducing, priors=False)
+    sparse = mrgp.objective(model, data)
+    placed = np.asarray(sparse.frozen.locations.raw)
+    assert len(np.unique(placed, axis=0)) == len(placed) <= 9
+    lower, upper = (
+        np.min([s.bounds[0].min(0) for s in data.supports], 0),
+        np.max([s.bounds[1].max(0) for s in data.supports], 0),
+    )
+    centre = (lower + upper) / 2
+    assert np.all(placed + centre >= lower - 1e-9)
+    assert np.all(placed + centre <= upper + 1e-9)
+    with jax.enable_x64(True):
+        assert float(sparse(sparse.start)) < float(exact(exact.start))
+
+
+def test_greedy_placement_explains_more_than_a_random_subset():
+    rng = np.random.default_rng(5)
+    x = np.concatenate([rng.normal(0, 0.05, (200, 1)), rng.uniform(-5, 5, (40, 1))])
+    data = mrgp.Dataset([mrgp.Observations(mrgp.points(x), np.sin(x[:, 0]))])
+
+    def value(strategy):
+        inducing = mrgp.Inducing(12, strategy=strategy)
+        f = mrgp.objective(mrgp.MRGP(mrgp.RBF(), method="collapsed", inducing=inducing), data)
+        with jax.enable_x64(True):
+            return float(f(f.start))
+
+    assert value("greedy") > value("subset")
+
+
+def test_trained_inducing_inputs_raise_the_bound():
+    rng = np.random.default_rng(6)
+    x = rng.uniform(0, 10, (80, 1))
+    y = np.sin(2 * x[:, 0]) + 0.1 * rng.standard_normal(80)
+    data = mrgp.Dataset([mrgp.Observations(mrgp.points(x), y)])
+    kernel = mrgp.RBF(lengthscale=mrgp.fixed(0.7), variance=mrgp.fixed(1.0))
+
+    def best(train):
+        inducing = mrgp.Inducing(8, strategy="subset", train=train)
+        model = mrgp.MRGP(kernel, method="collapsed", inducing=inducing)
+        return mrgp.fit(model, data, optimiser=mrgp.LBFGS(starts=1, candidates=0)).history[-1]
+
+    assert best(True) > best(False) + 1.0
+
+
+def test_bias_is_recovered():
+    rng = np.random.default_rng(7)
+    x = np.linspace(0, 10, 60)[:, None]
+    truth = lambda t: 5 + np.sin(t) * 2  # noqa: E731
+    lower = np.arange(0.0, 10.0, 0.5)[:, None]
+    inside = truth(lower + np.linspace(0, 0.5, 21)).mean(1)
+    data = mrgp.Dataset(
+        [
+            mrgp.Observations(
+                mrgp.points(x), truth(x[:, 0]) + 0.05 * rng.standard_normal(60), name="a"
+            ),
+            mrgp.Observations(mrgp.boxes(lower, lower + 0.5), 3 + 0.6 * inside, name="b"),
+        ]
+    )
+    fit = mrgp.fit(mrgp.MRGP(bias="affine"), data)
+    p = fit.parameters()
+    assert p["ratio[b]"] == pytest.approx(0.6, abs=0.03)
+    assert p["offset[b]"] == pytest.approx(3.0, abs=0.2)
+    grid = mrgp.points(np.linspace(1, 9, 9)[:, None])
+    seen = mrgp.predict(fit, grid, source="b").mean
+    np.testing.assert_allclose(seen, 3 + 0.6 * truth(np.linspace(1, 9, 9)), atol=0.1)
+    latent = mrgp.predict(fit, grid)
+    np.testing.assert_allclose(mrgp.predict(fit, grid, source="a").mean, latent.mean)
+    np.testing.assert_allclose(
+        mrgp.predict(fit, grid, source="b").variance, p["ratio[b]"] ** 2 * latent.variance
+    )
+
+
+def test_default_priors_can_be_switched_off():
+    data = mixed_data()
+    with_priors = mrgp.MRGP().build(data)
+    without = mrgp.MRGP(priors=False).build(data)
+    assert with_priors.kernel.lengthscale.prior is not None
+    assert without.kernel.lengthscale.prior is None
+    assert without.noise_variance["sensors"].prior is None
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"method": "magic"}, "method= is one of"),
+        ({"bias": "cubic"}, "bias= is one of"),
+        ({"mean": "quadratic"}, "mean= is one of"),
+        ({"kernel": 3.0}, "takes a kernel such as"),
+        ({"inducing": 0}, "at least 1"),
+        ({"inducing": "middle"}, "strategy is one of"),
+        ({"inducing": np.zeros(3)}, r"shape \[m, d\]"),
+    ],
+)
+def test_wrong_recipes_are_refused_when_written(arguments, text):
+    with pytest.raises((ValueError, TypeError), match=text):
+        mrgp.MRGP(**arguments)
+
+
+def test_wrong_fits_name_what_is_there():
+    data = mixed_data()
+    with pytest.raises(
+        ValueError, match=r"target='satellite' is no source; the sources are \('sensors'"
+    ):
+        mrgp.fit(mrgp.MRGP(target="satellite"), data)
+    with pytest.raises(ValueError, match="locations have 3 inputs and the data have 2"):
+        mrgp.fit(mrgp.MRGP(method="collapsed", inducing=np.zeros((4, 3))), data)
+    two = mrgp.Dataset([*data, mrgp.Observations(mrgp.points([[0.0, 0.0]]), [1.0], task="pm10")])
+    with pytest.raises(ValueError, match=r"models one task, and the data have \('no2', 'pm10'\)"):
+        mrgp.fit(mrgp.MRGP(), two)
