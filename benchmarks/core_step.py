@@ -150,7 +150,7 @@ def peer_python() -> Path:
 
 
 def run_peer(objective: mrgp.inference.Objective, way: str, repeats: int) -> dict[str, Any]:
-    """Run the peer, in one of its ways, on the data and parameters of an objective, in centred coordinates."""
+    """Run one way of the peer on the data and parameters of an objective, centred."""
     record = objective.records[0]
     values = parameters(objective.model(objective.start))
     problem = {name: np.asarray(p.value) for name, p in values.items()}
@@ -227,7 +227,7 @@ def measure(sizes: Sizes, with_peer: bool) -> dict[str, Any]:
         | {
             "compile seconds": step.compile_seconds,
             "temporary MB": step.temporary_megabytes(),
-            "peak growth MB": step.peak_growth,
+            "compile and first step MB": step.peak_growth,
         }
         for name, step in steps.items()
     }

@@ -121,7 +121,7 @@ class Prediction:
         if len(self) == 0:
             return f"Prediction({what}, no regions)"
         return (
-            f"Prediction({what}, {len(self)} regions: mean {self.mean.min():.4g} to"
+            f"Prediction({what}, {len(self)} region{'s' if len(self) > 1 else ''}: mean {self.mean.min():.4g} to"
             f" {self.mean.max():.4g}{units}, sd {self.std.min():.3g} to"
             f" {self.std.max():.3g}{units})"
         )

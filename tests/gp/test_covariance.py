@@ -130,23 +130,27 @@ PRODUCTS = {
     "Matern32": mrgp.Matern32(SCALES, variance=1.3, product=True),
     "Matern52": mrgp.Matern52(SCALES, variance=1.3, product=True),
 }
-ALL = tuple(case.support for case in CASES.values())
-ALL_REGIONS = [region for case in CASES.values() for region in case.regions]
+# The mean of RBF is compiled anew for every pair of supports: it gets the pairs that differ most.
+MIXED = {name: tuple(CASES) for name in PRODUCTS} | {
+    "RBF": ("points", "mean nodes", "box, side and point")
+}
 
 
 @functools.cache
 def whole_covariance(name):
     """Return the covariance among all cases at once, and the variance of each."""
+    supports = tuple(CASES[case].support for case in MIXED[name])
     with jax.enable_x64(True):
         kernel = bound(PRODUCTS[name])
-        blocks = full_covariance(kernel, ALL)
-        variances = [np.asarray(variance(kernel, support)) for support in ALL]
+        blocks = full_covariance(kernel, supports)
+        variances = [np.asarray(variance(kernel, support)) for support in supports]
         return np.block([[np.asarray(b) for b in row] for row in blocks]), np.concatenate(variances)
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_mixed_supports_equal_a_double_loop_over_exact_means(name):
-    expected = 1.3 * loop(functools.partial(exact_mean, name), ALL_REGIONS, ALL_REGIONS)
+    regions = [region for case in MIXED[name] for region in CASES[case].regions]
+    expected = 1.3 * loop(functools.partial(exact_mean, name), regions, regions)
     found, variances = whole_covariance(name)
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-13)
     np.testing.assert_allclose(variances, np.diag(expected), rtol=1e-10)
@@ -184,7 +188,7 @@ def test_composed_kernel_equals_a_double_loop_over_dense_quadrature():
 def test_two_factors_on_one_input_equal_dense_quadrature():
     recipe = mrgp.RBF(0.9, variance=0.8) * mrgp.Periodic(2.5, 1.5, dims=1)
     kernel = plain.multiply(plain.radial("RBF", 0.9, 0.8), plain.only(plain.periodic(2.5, 1.5), 1))
-    first, second = CASES["boxes"], CASES["box, side and point"]
+    first, second = CASES["box, side and point"], CASES["integrals"]
     expected = loop(functools.partial(dense_mean, kernel), first.regions, second.regions)
     with jax.enable_x64(True):
         found = cross_covariance(bound(recipe), first.support, second.support)
@@ -192,7 +196,7 @@ def test_two_factors_on_one_input_equal_dense_quadrature():
 
 
 def test_full_covariance_has_the_block_of_every_pair():
-    supports = ALL[2:5]
+    supports = tuple(CASES[name].support for name in ("mean nodes", "sum nodes", "boxes"))
     with jax.enable_x64(True):
         kernel = bound(PRODUCTS["Matern32"])
         blocks = full_covariance(kernel, supports)
@@ -212,15 +216,14 @@ CHUNKED = {
 def covariance_and_slopes(recipe, first, second):
     """Return covariances, variances, and the gradient of a sum of both in the lengthscale."""
 
-    def values(scale):
-        kernel = unwrap(eqx.tree_at(lambda k: k.lengthscale, bound(recipe), scale))
-        return cross_covariance(kernel, first, second), variance(kernel, first)
-
     def total(scale):
-        return sum(jnp.sum(jnp.sin(v)) for v in values(scale))
+        kernel = unwrap(eqx.tree_at(lambda k: k.lengthscale, bound(recipe), scale))
+        values = cross_covariance(kernel, first, second), variance(kernel, first)
+        return sum(jnp.sum(jnp.sin(v)) for v in values), values
 
-    scale = jnp.asarray(SCALES)
-    return [np.asarray(v) for v in (*values(scale), jax.grad(total)(scale))]
+    # Compiled afresh, so that a change of chunk size is seen.
+    (_, values), slope = jax.jit(jax.value_and_grad(total, has_aux=True))(jnp.asarray(SCALES))
+    return [np.asarray(v) for v in (*values, slope)]
 
 
 @pytest.mark.parametrize("name", CHUNKED)
@@ -246,7 +249,7 @@ def test_a_last_chunk_that_is_not_full_changes_nothing(monkeypatch):
     np.testing.assert_allclose(parts, whole, rtol=1e-14)
 
 
-@pytest.mark.parametrize("rule", [mrgp.GaussLegendre(4), mrgp.Midpoint(3), mrgp.Sobol(8)])
+@pytest.mark.parametrize("rule", [mrgp.GaussLegendre(2), mrgp.Midpoint(2), mrgp.Sobol(4)])
 def test_radial_matern_on_boxes_equals_the_nodes_of_the_rule(rule):
     kernel = plain.radial("Matern32", SCALES)
     boxes, points = CASES["boxes"].support, CASES["points"]
@@ -303,9 +306,13 @@ def test_separable_kernel_needs_no_quadrature_where_space_is_flat(monkeypatch):
     monkeypatch.setattr(Boxes, "quadrature", refuse)
     with jax.enable_x64(True):
         kernel = unwrap(recipe.bind(Binding(Geometry.of((windows,)))))
-        cross = cross_covariance(kernel, windows, places)
-        own = cross_covariance(kernel, windows, windows)
-        diagonal = variance(kernel, windows)
+        cross, own, diagonal = jax.jit(
+            lambda: (
+                cross_covariance(kernel, windows, places),
+                cross_covariance(kernel, windows, windows),
+                variance(kernel, windows),
+            )
+        )()
     np.testing.assert_allclose(cross, expected((lower, upper), (lower, lower)), rtol=1e-12)
     np.testing.assert_allclose(own, expected((lower, upper), (lower, upper)), rtol=1e-12)
     np.testing.assert_allclose(diagonal, np.diag(own), rtol=1e-12)
@@ -319,8 +326,8 @@ def test_separable_kernel_uses_quadrature_only_where_space_has_width():
     rule = mrgp.GaussLegendre(6)
     with jax.enable_x64(True):
         kernel = unwrap(recipe.bind(Binding(Geometry.of((cells,)))))
-        found = cross_covariance(kernel, cells, windows, rule)
-        nodes = cross_covariance(kernel, cells.quadrature(rule), windows, rule)
+        covariance = jax.jit(lambda a, b: cross_covariance(kernel, a, b, rule))
+        found, nodes = covariance(cells, windows), covariance(cells.quadrature(rule), windows)
     np.testing.assert_allclose(found, nodes, rtol=1e-12)
 
 
@@ -416,10 +423,9 @@ CELLS = mrgp.boxes([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]], [[1.0, 2.0], [1.5, 1.2]
 @pytest.mark.parametrize(
     ("recipe", "rules"),
     [
-        (mrgp.RBF(0.5), [mrgp.Midpoint(n) for n in (2, 4, 8)]),
-        (mrgp.RBF(0.5), [mrgp.GaussLegendre(n) for n in (2, 4, 8)]),
-        (mrgp.RBF(0.5), [mrgp.Sobol(n) for n in (4, 16, 64)]),
-        (mrgp.Matern32(0.5), [mrgp.Midpoint(n) for n in (2, 4, 8)]),
+        (mrgp.RBF(0.5), [mrgp.Midpoint(n) for n in (2, 4)]),
+        (mrgp.RBF(0.5), [mrgp.GaussLegendre(n) for n in (2, 4)]),
+        (mrgp.RBF(0.5), [mrgp.Sobol(n) for n in (4, 16)]),
     ],
 )
 def test_quadrature_error_decreases_with_finer_rules(recipe, rules):
@@ -427,6 +433,14 @@ def test_quadrature_error_decreases_with_finer_rules(recipe, rules):
     largest = [e.largest for e in errors]
     assert all(fine < 0.6 * coarse for coarse, fine in itertools.pairwise(largest))
     assert all(0 < e.mean <= e.largest and e.region == 0 for e in errors)
+
+
+def test_quadrature_error_of_a_radial_kernel_is_against_a_finer_rule():
+    recipe, rule = mrgp.Matern32(0.5), mrgp.Midpoint(2)
+    default = mrgp.quadrature_error(CELLS, rule, recipe)
+    finer = mrgp.quadrature_error(CELLS, rule, recipe, finer=mrgp.GaussLegendre(6))
+    assert default == finer
+    assert 0.01 < default.largest < 0.1
 
 
 def test_quadrature_error_is_that_of_the_prior_sd():

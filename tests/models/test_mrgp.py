@@ -64,7 +64,7 @@ def slow_rbf(fit):
 def bound(model, data, fit, weights=None):
     f = mrgp.objective(model, data, weights)
     with jax.enable_x64(True):
-        return float(f(partition(fit.model)[0]))
+        return float(jax.jit(f)(partition(fit.model)[0]))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from mrgp.gp.conditioning import (
 from mrgp.gp.covariance import (
     DEFAULT_RULE,
     QuadratureError,
+    averages_exactly,
     cross_covariance,
     full_covariance,
     quadrature_error,
@@ -24,6 +25,7 @@ __all__ = [
     "LinearGaussian",
     "Posterior",
     "QuadratureError",
+    "averages_exactly",
     "collapsed_log_evidence",
     "collapsed_posterior",
     "cross_covariance",

@@ -26,6 +26,7 @@ from mrgp.kernels import (
     Matern52,
     Periodic,
     White,
+    has_white,
 )
 from mrgp.supports import gauss_legendre
 
@@ -33,7 +34,7 @@ Values = Float[AnyArray, "..."]
 
 ROOT_HALF_PI = math.sqrt(math.pi / 2)
 ROOT_TWO_PI = math.sqrt(2 * math.pi)
-HARMONICS = 64
+HARMONICS = 128
 DEFAULT_ORDER = 16
 
 
@@ -66,9 +67,11 @@ def interval_mean(
     if first.flat and second.flat:
         return kernel.pair(first.lower[..., None], second.lower[..., None])
     closed = CLOSED.get(type(kernel))
-    if closed is None:
-        return _quadrature(kernel, first, second, order)
-    return closed(kernel, first, second)
+    if closed is not None:
+        return closed(kernel, first, second)
+    if has_white(kernel):
+        return _white(kernel, first, second)
+    return _quadrature(kernel, first, second, order)
 
 
 def _quadrature(kernel: Kernel, first: Interval, second: Interval, order: int) -> Values:
@@ -198,7 +201,7 @@ def _linear(kernel: Linear, first: Interval, second: Interval) -> Values:
     return kernel.pair(first.centre[..., None], second.centre[..., None])
 
 
-def _white(kernel: White, first: Interval, second: Interval) -> Values:
+def _white(kernel: Kernel, first: Interval, second: Interval) -> Values:
     points = (first.width == 0.0) & (second.width == 0.0)
     return jnp.where(points, kernel.pair(first.lower[..., None], second.lower[..., None]), 0.0)
 

@@ -1,13 +1,13 @@
 """Covariances of aggregates: a kernel meets two supports (theory 1.2 to 1.4).
 
-Kernels that are products over the inputs are averaged over boxes in closed form; where a factor
-joins several inputs along which a region has width, the region becomes quadrature nodes first.
+Terms of a kernel that are products over the inputs are averaged over boxes in closed form; where a
+factor joins several inputs along which a region has width, the region becomes quadrature nodes.
 Rows are worked through in chunks that fit in cache, recomputed in the backward pass.
 """
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import jax
@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 
 from mrgp._types import float64
 from mrgp.gp.averages import DEFAULT_ORDER, Interval, interval_mean
-from mrgp.kernels import Binding, Kernel, Term
+from mrgp.kernels import Binding, Kernel, Term, has_white
 from mrgp.parameters import unwrap
 from mrgp.supports import Atoms, GaussLegendre, Geometry, Rule, Sobol, Support
 
@@ -31,34 +31,40 @@ def cross_covariance(
     kernel: Kernel, first: Support, second: Support, rule: Rule = DEFAULT_RULE
 ) -> Float[Array, "n m"]:
     """Return cov((L f)_n, (L' f)_m) for f with this kernel (bound and unwrapped)."""
-    a, b = _atoms(kernel, first, rule), _atoms(kernel, second, rule)
-    evaluate = _Evaluator(kernel, a.flat, b.flat, rule)
+    blocks = (_cross(mean, a, b) for mean, (a, b) in _routes(kernel, (first, second), rule))
+    return functools.reduce(jnp.add, blocks)
+
+
+def _cross(mean: "_Mean", a: Atoms, b: Atoms) -> Float[Array, "n m"]:
     columns = b.weights.shape[0] * b.weights.shape[1]
     z_lower, z_upper = (jnp.asarray(x).reshape(1, 1, columns, -1) for x in (b.lower, b.upper))
 
     def chunk(lower: Array, upper: Array, weights: Array) -> Array:
-        values = evaluate(lower[:, :, None, :], upper[:, :, None, :], z_lower, z_upper)
+        values = mean(lower[:, :, None, :], upper[:, :, None, :], z_lower, z_upper)
         rows = _contract(weights, values)
         if b.weights.shape[1] == 1:
             return rows * b.weights[None, :, 0]
         return jnp.einsum("nms,ms->nm", rows.reshape(-1, *b.weights.shape), b.weights)
 
-    return _by_chunks(chunk, a, a.weights.shape[1] * columns, evaluate.closed)
+    return _by_chunks(chunk, a, a.weights.shape[1] * columns, mean.closed)
 
 
 def variance(kernel: Kernel, support: Support, rule: Rule = DEFAULT_RULE) -> Float[Array, " n"]:
     """Return var((L f)_n) for f with this kernel (bound and unwrapped)."""
-    atoms = _atoms(kernel, support, rule)
-    evaluate = _Evaluator(kernel, atoms.flat, atoms.flat, rule)
+    parts = (_variance(mean, atoms) for mean, (atoms,) in _routes(kernel, (support,), rule))
+    return functools.reduce(jnp.add, parts)
+
+
+def _variance(mean: "_Mean", atoms: Atoms) -> Float[Array, " n"]:
     nodes = atoms.weights.shape[1]
 
     def chunk(lower: Array, upper: Array, weights: Array) -> Array:
         if nodes == 1:
-            return weights[:, 0] ** 2 * evaluate(lower[:, 0], upper[:, 0])
+            return weights[:, 0] ** 2 * mean(lower[:, 0], upper[:, 0])
         ends = (lower[:, :, None], upper[:, :, None], lower[:, None, :], upper[:, None, :])
-        return jnp.einsum("ns,nst,nt->n", weights, evaluate(*ends), weights)
+        return jnp.einsum("ns,nst,nt->n", weights, mean(*ends), weights)
 
-    return _by_chunks(chunk, atoms, nodes**2, evaluate.closed)
+    return _by_chunks(chunk, atoms, nodes**2, mean.closed)
 
 
 def full_covariance(
@@ -104,7 +110,7 @@ def quadrature_error(
     bound = unwrap(kernel.bind(Binding(Geometry.of((support,)))))
     if finer is not None:
         reference = support.quadrature(finer)
-    elif _averages(bound, support.atoms()):
+    elif averages_exactly(bound, support):
         reference = support
     else:
         reference = support.quadrature(_finer(rule, support.atoms().flat.count(False)))
@@ -121,13 +127,20 @@ def _finer(rule: Rule, sides: int) -> Rule:
     return GaussLegendre(max(most + 2, min(3 * most, int(1000 ** (1 / sides)))))
 
 
-class _Evaluator:
-    """The mean of a kernel over pairs of boxes, by the cheapest exact route."""
+def averages_exactly(kernel: Kernel, support: Support) -> bool:
+    """Tell whether a kernel can be averaged over a support without quadrature nodes."""
+    flat = support.atoms().flat
+    return all(flat) or all(_separates(term, flat) for term in kernel.sum_of_products())
 
-    def __init__(self, kernel: Kernel, flat: tuple[bool, ...], other: tuple[bool, ...], rule: Rule):
-        self.kernel, self.flat, self.other = kernel, flat, other
-        self.closed = not (all(flat) and all(other))
-        self.terms = kernel.sum_of_products() if self.closed else ()
+
+class _Mean:
+    """The mean of a kernel, or of some of its terms, over pairs of boxes."""
+
+    def __init__(
+        self, kernel: Kernel | tuple[Term, ...], flats: Sequence[tuple[bool, ...]], rule: Rule
+    ):
+        self.kernel, self.flat, self.other = kernel, flats[0], flats[-1]
+        self.closed = not all(map(all, flats))
         number = getattr(rule, "number", DEFAULT_ORDER)
         self.order = max(DEFAULT_ORDER, number) if isinstance(number, int) else DEFAULT_ORDER
 
@@ -135,20 +148,15 @@ class _Evaluator:
         self, lower: Array, upper: Array, lower2: Array | None = None, upper2: Array | None = None
     ) -> Array:
         """Average over boxes and others, or over boxes and themselves where none are given."""
-        if not self.closed:
+        if isinstance(self.kernel, Kernel):
             return self.kernel.pair(lower, lower if lower2 is None else lower2)
-        first = self._intervals(lower, upper, self.flat)
-        second = first
+        first = second = _intervals(lower, upper, self.flat)
         shape = lower.shape[:-1]
         if lower2 is not None and upper2 is not None:
-            second = self._intervals(lower2, upper2, self.other)
+            second = _intervals(lower2, upper2, self.other)
             shape = jnp.broadcast_shapes(shape, lower2.shape[:-1])
-        values = (self._term(term, first, second) for term in self.terms)
+        values = (self._term(term, first, second) for term in self.kernel)
         return jnp.broadcast_to(functools.reduce(jnp.add, values), shape)
-
-    @staticmethod
-    def _intervals(lower: Array, upper: Array, flat: tuple[bool, ...]) -> list[Interval]:
-        return [Interval(lower[..., d], upper[..., d], f) for d, f in enumerate(flat)]
 
     def _term(self, term: Term, first: list[Interval], second: list[Interval]) -> Array:
         value = jnp.asarray(term.coefficient)
@@ -162,18 +170,37 @@ class _Evaluator:
         return value
 
 
-def _averages(kernel: Kernel, atoms: Atoms) -> bool:
-    """Tell whether no factor of the kernel joins several inputs along which regions have width."""
-    joint = (f.dims for t in kernel.sum_of_products() for f in t.factors if len(f.dims) > 1)
-    return all(atoms.flat[d] for dims in joint for d in dims)
+def _intervals(lower: Array, upper: Array, flat: tuple[bool, ...]) -> list[Interval]:
+    return [Interval(lower[..., d], upper[..., d], f) for d, f in enumerate(flat)]
 
 
-def _atoms(kernel: Kernel, support: Support, rule: Rule) -> Atoms:
-    """Write a support as boxes the kernel can be averaged over, or as nodes where it cannot."""
-    atoms = support.atoms()
-    if all(atoms.flat) or _averages(kernel, atoms):
-        return atoms
-    return support.quadrature(rule).atoms()
+def _routes(
+    kernel: Kernel, supports: Sequence[Support], rule: Rule
+) -> Iterator[tuple[_Mean, list[Atoms]]]:
+    """Split a kernel into the terms averaged over boxes as they are, and those that need nodes."""
+    atoms = [s.atoms() for s in supports]
+    flats = [a.flat for a in atoms]
+    if all(map(all, flats)):
+        yield _Mean(kernel, flats, rule), atoms
+        return
+    terms = kernel.sum_of_products()
+    direct = tuple(t for t in terms if all(_separates(t, flat) for flat in flats))
+    joint = tuple(t for t in terms if t not in direct)
+    if direct:
+        yield _Mean(direct, flats, rule), atoms
+    if joint:
+        if any(has_white(f.kernel) for t in joint for f in t.factors):
+            raise ValueError(
+                "White times a kernel that joins several inputs cannot be averaged over boxes; use"
+                " product=True in the other kernel, or add White instead of multiplying."
+            )
+        nodes = [s.quadrature(rule).atoms() for s in supports]
+        yield _Mean(joint, [n.flat for n in nodes], rule), nodes
+
+
+def _separates(term: Term, flat: tuple[bool, ...]) -> bool:
+    """Tell whether no factor of a term joins several inputs along which regions have width."""
+    return all(flat[d] for f in term.factors if len(f.dims) > 1 for d in f.dims)
 
 
 def _contract(weights: Float[Array, "b s"], values: Float[Array, "b s m"]) -> Float[Array, "b m"]:

@@ -68,10 +68,7 @@ class Fit:
             weight = self.weights[process]
             weighted = f", composite weight {weight:.3g}" if weight != 1 else ""
             lines.append(f"  {process[0]}, {process[1]}: {used} values{dropped}{weighted}")
-        if getattr(self.model, "locations", None) is None:
-            lines.append("  exact: the training data are kept in the fit, and saved with it")
-        else:
-            lines.append(f"  sparse: {self.model.locations.raw.shape[0]} inducing inputs")
+        lines.append(f"  {self.model.account}")
         width = max(map(len, self.parameters()), default=0)
         for name, value in self.parameters().items():
             numbers = ", ".join(f"{v:.4g}" for v in np.ravel(value))

@@ -85,10 +85,9 @@ def maximise(
     if not len(search.origin):
         return Optimum(objective.start, np.zeros(0), Status("converged", "nothing to train"))
     progress.start("fit", settings.max_steps)
-    starts = search.choose_starts(np.random.default_rng(seed))
     status, least = Status("failed", "the bound is not finite at any starting point"), np.inf
     try:
-        for start in starts:
+        for start in search.choose_starts(np.random.default_rng(seed)):
             loss, ending = search.follow(start)
             if loss < least:
                 status, least = ending, loss

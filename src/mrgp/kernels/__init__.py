@@ -13,7 +13,7 @@ from mrgp.kernels.base import (
     separable,
 )
 from mrgp.kernels.stationary import RBF, Matern, Matern12, Matern32, Matern52, Stationary
-from mrgp.kernels.structured import Constant, Linear, Periodic, White
+from mrgp.kernels.structured import Constant, Linear, Periodic, White, has_white
 
 __all__ = [
     "RBF",
@@ -35,5 +35,6 @@ __all__ = [
     "Sum",
     "Term",
     "White",
+    "has_white",
     "separable",
 ]

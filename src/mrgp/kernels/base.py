@@ -162,8 +162,8 @@ class Sum(Kernel):
 class Product(Kernel):
     """The product of kernels, made by `k1 * k2`.
 
-    Of open variances only the first kernel's is trained and the others are one: the data can tell
-    no more than their product.
+    Where several single kernels leave their variance open, only the first is trained and the others
+    are one: the data can tell no more than their product.
     """
 
     kernels: tuple[Kernel, ...]

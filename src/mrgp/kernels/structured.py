@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -88,12 +89,16 @@ class Linear(LeafKernel):
         return [values[i] for i in range(len(self.columns))]
 
     def bind(self, binding: Binding) -> Kernel:
+        if isinstance(self.origin, Parameter):
+            raise ValueError("Linear: origin is a plain number, or one for each input.")
         dims = self.bound_dims(binding.geometry)
         columns = list(dims)
         centre, extent = binding.geometry.centre[columns], binding.geometry.extent[columns]
-        origin = np.zeros(len(dims)) if self.origin is None else np.asarray(self.origin) - centre
+        origin = (
+            np.zeros(len(dims)) if self.origin is None else np.asarray(self.origin, float) - centre
+        )
         variance = bind_variance(self.variance, binding, scale=1.0 / extent**2)
-        return dataclasses.replace(self, variance=variance, origin=fixed(origin), dims=dims)
+        return dataclasses.replace(self, variance=variance, origin=origin, dims=dims)
 
     def sum_of_products(self) -> tuple[Term, ...]:
         variance, origin = self._per_input(self.variance), self._per_input(self.origin)
@@ -152,3 +157,9 @@ class White(LeafKernel):
     def sum_of_products(self) -> tuple[Term, ...]:
         one = White(variance=np.ones(()), dims=(0,))
         return (Term(self.variance, tuple(Factor((d,), one) for d in self.columns)),)
+
+
+def has_white(kernel: Kernel) -> bool:
+    """Tell whether a kernel contains `White` anywhere."""
+    parts = jax.tree.leaves(kernel, is_leaf=lambda node: isinstance(node, White))
+    return any(isinstance(part, White) for part in parts)

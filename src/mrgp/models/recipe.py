@@ -19,6 +19,11 @@ class Built(Protocol):
 
     processes: tuple[Process, ...]
 
+    @property
+    def account(self) -> str:
+        """How the posterior is held, in words."""
+        ...
+
     def log_evidence(self, records: Sequence[Record]) -> Float[AnyArray, ""]:
         """Return the log evidence of the records, or a lower bound on it."""
         ...

@@ -17,6 +17,7 @@ from mrgp.gp import (
     Inducing,
     LinearGaussian,
     Posterior,
+    averages_exactly,
     collapsed_log_evidence,
     collapsed_posterior,
     exact_log_evidence,
@@ -123,6 +124,13 @@ class SingleGP(eqx.Module):
             found["mean.slope"] = slopes
         return found | {"mean.constant": np.asarray(level)}
 
+    @property
+    def account(self) -> str:
+        """How the posterior is held, in words."""
+        if self.locations is None:
+            return "exact: the training data are kept in the fit, and saved with it"
+        return f"sparse: {self.locations.raw.shape[0]} inducing inputs"
+
     def _linear_gaussian(self, records: Sequence[Record]) -> LinearGaussian:
         noise, weight = self._noise(records)
         sources = [source for source, _ in self.processes]
@@ -164,8 +172,8 @@ class SingleGP(eqx.Module):
 class MRGP:
     """The multi-resolution GP: one latent field observed by every source through its own support.
 
-    `method` is exact for small data and collapsed (sparse, by inducing inputs) for larger, chosen
-    by "auto". `bias` lets every source but the `target` (default: the first) report c + L f
+    `method` is exact or collapsed (sparse, by inducing inputs); "auto" takes exact for small data
+    unless `inducing` is given. `bias` lets every source but the `target` (default: the first) report c + L f
     ("offset") or c + r L f ("affine"). `priors=False` switches the default priors off.
 
     >>> MRGP(bias="affine").bias
@@ -219,7 +227,9 @@ class MRGP:
             offset={s: real(0.0, scale=spread) for s in others if self.bias != "none"},
             ratio={s: self._start_ratio() for s in others if self.bias == "affine"},
             noise_variance={
-                o.name: self._start_noise(spread) for o in data if o.noise_variance is None
+                o.name: self._start_noise(spread * _typical_total(o))
+                for o in data
+                if o.noise_variance is None
             },
             known_noise={
                 o.name: np.asarray(o.noise_variance[o.observed].mean())
@@ -264,7 +274,8 @@ class MRGP:
         kernel: Kernel,
         key: Any,
     ) -> Parameter | None:
-        if self.method == "exact" or (self.method == "auto" and _exact_is_cheap(data)):
+        small = self.inducing is None and _exact_is_cheap(data, unwrap(kernel), self.quadrature)
+        if self.method == "exact" or (self.method == "auto" and small):
             return None
         inducing = Inducing.parse(self.inducing)
         if inducing.locations is not None:
@@ -325,10 +336,19 @@ class CenterPoint:
         return self.model.build(data, key)
 
 
-def _exact_is_cheap(data: Dataset) -> bool:
-    seen: list[Observations] = [o.dropna() for o in data]
-    nodes = sum(len(o) * o.support.nodes_per_region for o in seen)
-    return sum(map(len, seen)) <= EXACT_LIMIT and nodes**2 <= EXACT_NODE_PAIRS
+def _exact_is_cheap(data: Dataset, kernel: Kernel, rule: Rule) -> bool:
+    values = nodes = 0
+    for o in data.dropna():
+        support = o.support if averages_exactly(kernel, o.support) else o.support.quadrature(rule)
+        values += len(o)
+        nodes += len(o) * support.nodes_per_region
+    return values <= EXACT_LIMIT and nodes**2 <= EXACT_NODE_PAIRS
+
+
+def _typical_total(observations: Observations) -> float:
+    """Return the root mean square of L 1: noise on totals grows with the regions."""
+    total = np.asarray(observations.support.total)
+    return float(np.sqrt(np.mean(total**2))) or 1.0
 
 
 def _path_name(path: tuple[Any, ...]) -> str:

@@ -143,7 +143,7 @@ def check_coordinates(values: Any, ndim: int, name: str, where: str) -> np.ndarr
 
 def require_finite(array: np.ndarray, name: str, where: str) -> None:
     """Refuse NaN and infinite coordinates, saying how many and where the first is."""
-    bad = ~np.isfinite(array).all(axis=tuple(range(1, array.ndim)))
+    bad = np.atleast_1d(~np.isfinite(array).all(axis=tuple(range(1, array.ndim))))
     if bad.any():
         raise ValueError(
             f"{where}: {name} has NaN or infinite coordinates in {bad.sum()} of {len(bad)} rows,"
