@@ -120,8 +120,9 @@ class Prediction:
         units = f" {self.units}" if self.units else ""
         if len(self) == 0:
             return f"Prediction({what}, no regions)"
+        regions = "1 region" if len(self) == 1 else f"{len(self)} regions"
         return (
-            f"Prediction({what}, {len(self)} region{'s' if len(self) > 1 else ''}: mean {self.mean.min():.4g} to"
+            f"Prediction({what}, {regions}: mean {self.mean.min():.4g} to"
             f" {self.mean.max():.4g}{units}, sd {self.std.min():.3g} to"
             f" {self.std.max():.3g}{units})"
         )

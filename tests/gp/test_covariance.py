@@ -440,7 +440,7 @@ def test_quadrature_error_of_a_radial_kernel_is_against_a_finer_rule():
     default = mrgp.quadrature_error(CELLS, rule, recipe)
     finer = mrgp.quadrature_error(CELLS, rule, recipe, finer=mrgp.GaussLegendre(6))
     assert default == finer
-    assert 0.01 < default.largest < 0.1
+    assert 0 < default.mean < default.largest < 0.2
 
 
 def test_quadrature_error_is_that_of_the_prior_sd():

@@ -121,7 +121,7 @@ class Broken(mrgp.RBF):
 def test_a_numerical_failure_is_diagnosed():
     x = np.arange(5.0)[:, None]
     seen = mrgp.Observations(mrgp.points(x), [0.0, 1.0, 0.0, 1.0, 9.0], name="s", task="t")
-    with pytest.raises(mrgp.FitError, match="not finite.*source 's', task 't': 0 to 9"):
+    with pytest.raises(mrgp.FitError, match=r"not finite.*source 's', task 't': 0 to 9"):
         mrgp.fit(mrgp.MRGP(Broken()), mrgp.Dataset([seen]))
     fit = mrgp.fit(mrgp.MRGP(Broken()), mrgp.Dataset([seen]), throw=False)
     assert fit.status.code == "failed"

@@ -183,9 +183,9 @@ def _routes(
     if all(map(all, flats)):
         yield _Mean(kernel, flats, rule), atoms
         return
-    terms = kernel.sum_of_products()
-    direct = tuple(t for t in terms if all(_separates(t, flat) for flat in flats))
-    joint = tuple(t for t in terms if t not in direct)
+    terms = [(t, all(_separates(t, flat) for flat in flats)) for t in kernel.sum_of_products()]
+    direct = tuple(term for term, separates in terms if separates)
+    joint = tuple(term for term, separates in terms if not separates)
     if direct:
         yield _Mean(direct, flats, rule), atoms
     if joint:

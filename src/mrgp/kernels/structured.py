@@ -94,9 +94,8 @@ class Linear(LeafKernel):
         dims = self.bound_dims(binding.geometry)
         columns = list(dims)
         centre, extent = binding.geometry.centre[columns], binding.geometry.extent[columns]
-        origin = (
-            np.zeros(len(dims)) if self.origin is None else np.asarray(self.origin, float) - centre
-        )
+        given = centre if self.origin is None else np.asarray(self.origin, np.float64)
+        origin = np.broadcast_to(given - centre, (len(dims),))
         variance = bind_variance(self.variance, binding, scale=1.0 / extent**2)
         return dataclasses.replace(self, variance=variance, origin=origin, dims=dims)
 

@@ -173,8 +173,9 @@ class MRGP:
     """The multi-resolution GP: one latent field observed by every source through its own support.
 
     `method` is exact or collapsed (sparse, by inducing inputs); "auto" takes exact for small data
-    unless `inducing` is given. `bias` lets every source but the `target` (default: the first) report c + L f
-    ("offset") or c + r L f ("affine"). `priors=False` switches the default priors off.
+    unless `inducing` is given. `bias` lets every source but the `target` (default: the first)
+    report c + L f ("offset") or c + r L f ("affine"). `priors=False` switches the default priors
+    off.
 
     >>> MRGP(bias="affine").bias
     'affine'

@@ -1,0 +1,64 @@
+"""The command line as a person uses it."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import mrgp
+from mrgp.cli import app
+
+
+def test_demo_fits_scores_and_draws(tmp_path):
+    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "demo")])
+    assert result.exit_code == 0, result.output
+    rows = {
+        cells[0]: [float(c) for c in cells[1:]]
+        for line in result.stdout.splitlines()
+        if len(cells := [c.strip() for c in line.strip("│┃ ").split("│")]) == 6
+    }
+    rmse = {name: values[0] for name, values in rows.items()}
+    assert rmse["mr-gp"] < rmse["center-point"] < rmse["single-gp"]
+    assert 0.9 < rows["mr-gp"][3] < 0.99
+    for name in ("maps.png", "calibration.png"):
+        assert (tmp_path / "demo" / name).stat().st_size > 10_000
+        assert f"wrote {tmp_path / 'demo' / name}" in result.stdout.replace("\n", "")
+
+
+def test_info_describes_a_saved_fit(tmp_path):
+    x = np.arange(5.0)[:, None]
+    data = mrgp.Dataset([mrgp.Observations(mrgp.points(x), np.sin(x[:, 0]), task="no2", name="s")])
+    fit = mrgp.fit(mrgp.MRGP(), data, optimiser=mrgp.LBFGS(max_steps=3))
+    mrgp.save(fit, tmp_path / "fit")
+    result = CliRunner().invoke(app, ["info", str(tmp_path / "fit")])
+    assert result.stdout.strip() == fit.summary()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [(["info", "nothing-here"], "there is no file"), (["run", "nope"], "No experiment is named")],
+)
+def test_mistakes_end_in_one_line_and_a_status(arguments, text):
+    done = subprocess.run(
+        [sys.executable, "-m", "mrgp.cli", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert text in done.stderr
+
+
+def test_the_command_line_puts_openblas_on_one_thread(tmp_path):
+    code = (
+        "import os, sys\n"
+        "os.environ.pop('OPENBLAS_NUM_THREADS', None)\n"
+        "sys.argv = ['mrgp', 'run', '--list']\n"
+        "import mrgp.cli\n"
+        "calls = []\n"
+        "threads = lambda: os.environ['OPENBLAS_NUM_THREADS']\n"
+        "os.execv = lambda path, args: calls.append((threads(), args[2:]))\n"
+        "try:\n    mrgp.cli.main()\nexcept SystemExit:\n    pass\n"
+        "assert calls == [('1', ['mrgp.cli', 'run', '--list'])], calls\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
