@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.special import erf, erfc
+from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
@@ -139,8 +139,9 @@ def _rbf_single_jvp(
 
 
 def _rbf_wide(u: Values, w: Values) -> Values:
-    p, q = (u + 0.5 * w) / math.sqrt(2), (u - 0.5 * w) / math.sqrt(2)
-    return ROOT_HALF_PI / w * jnp.where(q > 0.0, erfc(q) - erfc(p), erf(p) - erf(q))
+    # erfc keeps tails relative to their size, and for u < w/2 the difference is of order one.
+    upper, lower = (u + 0.5 * w) / math.sqrt(2), (u - 0.5 * w) / math.sqrt(2)
+    return ROOT_HALF_PI / w * (erfc(lower) - erfc(upper))
 
 
 def _rbf_narrow(u: Values, w: Values) -> tuple[Values, Values, Values]:
@@ -158,8 +159,11 @@ def _rbf_double(u: Values, w: Values, v: Values) -> Values:
     wide = v > 1.0
     big, small = jnp.where(wide, w, 2.0), jnp.where(wide, v, 2.0)
     p, m = 0.5 * (big + small), 0.5 * (big - small)
-    overlap = jnp.clip(p - u, 0.0, small)
-    ends = _tail(u + p) - _tail(u + m) - _tail(jnp.abs(u - m)) + _tail(jnp.abs(u - p))
+    # Kinks of the overlap and of |u - m|, |u - p| cancel: both must turn at the same comparison.
+    inner, outer = u - m > 0.0, u - p > 0.0
+    overlap = jnp.where(outer, 0.0, jnp.where(inner, small - (u - m), small))
+    ends = _tail(u + p) - _tail(u + m)
+    ends += _tail(jnp.where(outer, u - p, p - u)) - _tail(jnp.where(inner, u - m, m - u))
     analytic = (ROOT_TWO_PI * overlap + ends) / (big * small)
     narrow = jnp.where(wide, 0.0, v)
 

@@ -34,7 +34,8 @@ def single(profile: Profile, rate: Values, z: Values, lower: Values, upper: Valu
     gap = jnp.maximum(lower - z, z - upper)
     outside = gap >= 0.0
     whole = upper - lower
-    distant = _gap(profile, rate * jnp.maximum(gap, 0.0), _moments(rate * whole), _POINT)
+    distance = rate * jnp.where(outside, gap, 0.0)
+    distant = _gap(profile, distance, _moments(rate * whole), _POINT)
     left, right = jnp.where(outside, 0.0, z - lower), jnp.where(outside, 0.0, upper - z)
     near = left * _edge(profile, rate * left) + right * _edge(profile, rate * right)
     return jnp.where(outside, distant, near / jnp.where(whole > 0.0, whole, 1.0))
@@ -48,7 +49,7 @@ def double(
     gap = jnp.maximum(a2 - b, a - b2)
     apart = gap >= 0.0
     outer = (_moments(rate * (b - a)), _moments(rate * (b2 - a2)))
-    distant = _gap(profile, rate * jnp.maximum(gap, 0.0), *outer)
+    distant = _gap(profile, rate * jnp.where(apart, gap, 0.0), *outer)
     low, high = jnp.maximum(a, a2), jnp.minimum(b, b2)
     shared = jnp.maximum(high - low, 0.0)
     left = jnp.where(apart, 0.0, (low - a) + (low - a2))
