@@ -232,6 +232,11 @@ def _compiled_moments(
     return model.moments(state, support, task, source)
 
 
+@eqx.filter_jit
+def _compiled_joint(model: Any, state: Any, support: Support, task: str, source: str | None) -> Any:
+    return model.joint(state, support, task, source)
+
+
 def _moments(fit: Fit, support: Support, task: str, source: str | None) -> tuple[Vector, Vector]:
     """Predict in chunks of one size, so that memory is bounded and the code compiled once."""
     n = len(support)
@@ -265,5 +270,5 @@ def _joint(
             f" most {LARGEST_JOINT} regions are allowed. Predict fewer at a time."
         )
     model, state, part = as_arrays((fit.model, fit.state, support))
-    mean, covariance = eqx.filter_jit(model.joint)(state, part, task, source)
+    mean, covariance = _compiled_joint(model, state, part, task, source)
     return np.asarray(mean), np.asarray(covariance)

@@ -98,17 +98,20 @@ def test_fits_repeat_and_accept_keys():
 
 def test_data_of_one_shape_compile_once(monkeypatch):
     traced = []
-    plain = SingleGP.log_evidence
+    for name in ("log_evidence", "condition", "moments", "joint"):
+        plain = getattr(SingleGP, name)
 
-    def counting(self, records):
-        traced.append(1)
-        return plain(self, records)
+        def counting(self, *arguments, name=name, plain=plain):
+            traced.append(name)
+            return plain(self, *arguments)
 
-    monkeypatch.setattr(SingleGP, "log_evidence", counting)
+        monkeypatch.setattr(SingleGP, name, counting)
     quick = mrgp.LBFGS(max_steps=3)
     for seed in range(3):
-        mrgp.fit(mrgp.MRGP(), data(23, seed), optimiser=quick)
-    assert len(traced) == 1
+        fit = mrgp.fit(mrgp.MRGP(), data(23, seed), optimiser=quick)
+        mrgp.predict(fit, mrgp.points(np.full((7, 1), float(seed))))
+        mrgp.predict(fit, mrgp.points(np.full((7, 1), float(seed))), joint=True)
+    assert sorted(traced) == ["condition", "joint", "log_evidence", "moments"]
 
 
 class Broken(mrgp.RBF):

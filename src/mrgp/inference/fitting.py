@@ -120,7 +120,7 @@ def fit(
     if throw and not optimum.status.ok:
         raise FitError(_diagnosis(seen, optimum.status))
     trained = target.model(optimum.trained)
-    state = eqx.filter_jit(lambda m, r: m.condition(r))(trained, as_arrays(target.records))
+    state = _condition(trained, as_arrays(target.records))
     return Fit(
         recipe=model,
         model=to_numpy(trained),
@@ -133,6 +133,11 @@ def fit(
         history=optimum.history,
         status=optimum.status,
     )
+
+
+@eqx.filter_jit
+def _condition(model: Any, records: Any) -> Any:
+    return model.condition(records)
 
 
 def _diagnosis(data: Dataset, status: Status) -> str:
