@@ -154,3 +154,15 @@ def test_a_broken_experiment_file_is_named_with_its_key(tmp_path):
     )
     with pytest.raises(experiments.ExperimentError, match=r"experiment.toml: seeds: "):
         experiments.find(str(tmp_path))
+
+
+@pytest.mark.slow
+def test_dependent_reproduces_its_recorded_table():
+    folder = experiments.folders()[-1] / "dependent"
+    expected = json.loads((folder / "expected.json").read_text())
+    summary = experiments.run(experiments.find("dependent"))
+    for variant, by_model in expected["measured"]["variants"].items():
+        for model, metrics in by_model.items():
+            for metric, tolerance in expected["tolerances"].items():
+                found = summary["variants"][variant][model][metric]["mean"]
+                assert found == pytest.approx(metrics[metric]["mean"], abs=tolerance)
