@@ -134,10 +134,10 @@ def predict(
     support: Support,
     task: str | None = None,
     source: str | None = None,
-    *,
     noise: bool = False,
     key: Any = 0,  # noqa: ARG001
     samples: int | None = None,  # noqa: ARG001
+    *,
     joint: bool = False,
 ) -> Prediction:
     """Predict a task on any support.

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 
 import mrgp
 from mrgp.supports import Boxes, Nodes, Points
-from mrgp.supports.base import check_kind
 
 X = np.array([[0.0, 1.0], [2.0, 5.0], [4.0, -1.0]])
 LOWER = np.array([[0.0, 0.0], [1.0, 2.0], [3.0, 3.0]])
@@ -352,11 +351,15 @@ def test_wrong_arguments_are_refused_in_words(make, error, text):
         make()
 
 
+@pytest.mark.usefixtures("as_users_see_it")
 def test_kind_is_mean_or_sum():
-    # Called directly: under the tests' type checks the public functions refuse it before.
-    with pytest.raises(ValueError, match='points: kind= is "mean" or "sum"; got \'total\''):
-        check_kind("total", "points")
-    assert [check_kind(kind, "points") for kind in ("mean", "sum")] == ["mean", "sum"]
+    text = 'kind= is "mean" or "sum"; got'
+    with pytest.raises(ValueError, match=f"points: {text} 'total'"):
+        mrgp.points(X, kind="total")
+    with pytest.raises(ValueError, match=f"nodes: {text} 'total'"):
+        mrgp.nodes(NODES, kind="total")
+    with pytest.raises(ValueError, match=f"intervals: {text} 'total'"):
+        mrgp.intervals([0.0], [1.0], kind="total")
 
 
 def test_concat_of_points_is_points():

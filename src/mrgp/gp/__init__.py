@@ -9,7 +9,6 @@ from mrgp.gp.conditioning import (
     exact_posterior,
 )
 from mrgp.gp.covariance import (
-    DEFAULT_RULE,
     QuadratureError,
     averages_exactly,
     cross_covariance,
@@ -20,7 +19,6 @@ from mrgp.gp.covariance import (
 from mrgp.gp.inducing import Inducing, place
 
 __all__ = [
-    "DEFAULT_RULE",
     "Inducing",
     "LinearGaussian",
     "Posterior",

@@ -16,9 +16,9 @@ from mrgp._linalg import (
     solve_upper,
 )
 from mrgp._types import AnyArray
-from mrgp.gp.covariance import DEFAULT_RULE, cross_covariance, full_covariance, variance
+from mrgp.gp.covariance import cross_covariance, full_covariance, variance
 from mrgp.kernels import Kernel
-from mrgp.supports import Points, Rule, Support
+from mrgp.supports import DEFAULT_RULE, Points, Rule, Support
 
 
 class LinearGaussian(NamedTuple):

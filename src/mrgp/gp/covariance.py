@@ -20,9 +20,8 @@ from mrgp._types import float64
 from mrgp.gp.averages import DEFAULT_ORDER, Interval, interval_mean
 from mrgp.kernels import Binding, Kernel, Term, has_white
 from mrgp.parameters import unwrap
-from mrgp.supports import Atoms, GaussLegendre, Geometry, Rule, Sobol, Support
+from mrgp.supports import DEFAULT_RULE, Atoms, GaussLegendre, Geometry, Rule, Sobol, Support
 
-DEFAULT_RULE = GaussLegendre(5)
 _CPU_CHUNK_BYTES = 2**20
 _GPU_CHUNK_BYTES = 2**28
 _CLOSED_FORM_SHARE = 8

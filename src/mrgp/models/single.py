@@ -13,7 +13,6 @@ from jaxtyping import Array, Float
 from mrgp._types import AnyArray, float64
 from mrgp.data import Dataset, Observations, Record, Scaling, as_seed
 from mrgp.gp import (
-    DEFAULT_RULE,
     Inducing,
     LinearGaussian,
     Posterior,
@@ -28,7 +27,7 @@ from mrgp.kernels import Binding, Kernel, Matern32
 from mrgp.likelihoods import tempering_constant
 from mrgp.models.recipe import Process
 from mrgp.parameters import LogNormal, Parameter, fixed, is_parameter, positive, real, unwrap
-from mrgp.supports import Geometry, Rule, Support
+from mrgp.supports import DEFAULT_RULE, Geometry, Rule, Support
 
 Method = Literal["auto", "exact", "collapsed"]
 Bias = Literal["none", "offset", "affine"]

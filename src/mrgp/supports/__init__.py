@@ -2,10 +2,18 @@
 
 from mrgp.supports.base import Atoms, Kind, Support
 from mrgp.supports.geometry import Geometry
-from mrgp.supports.quadrature import GaussLegendre, Midpoint, Rule, Sobol, gauss_legendre
+from mrgp.supports.quadrature import (
+    DEFAULT_RULE,
+    GaussLegendre,
+    Midpoint,
+    Rule,
+    Sobol,
+    gauss_legendre,
+)
 from mrgp.supports.regions import Boxes, Nodes, Points, boxes, concat, intervals, nodes, points
 
 __all__ = [
+    "DEFAULT_RULE",
     "Atoms",
     "Boxes",
     "GaussLegendre",

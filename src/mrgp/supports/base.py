@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp._types import AnyArray, Inputs, NodeInputs, NodeWeights, Vector
-from mrgp.supports.quadrature import Rule
+from mrgp.supports.quadrature import DEFAULT_RULE, Rule
 
 Kind = Literal["mean", "sum"]
 
@@ -67,7 +67,7 @@ class Support(eqx.Module):
         """Write every region as weighted boxes."""
 
     @abc.abstractmethod
-    def quadrature(self, rule: Rule) -> "Support":
+    def quadrature(self, rule: Rule = DEFAULT_RULE) -> "Support":
         """Replace each region by the weighted nodes of a rule."""
 
     @abc.abstractmethod

@@ -89,3 +89,6 @@ def gauss_legendre(
     """Return Gauss-Legendre nodes and weights on [0, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(number)
     return 0.5 * (nodes + 1.0), 0.5 * weights
+
+
+DEFAULT_RULE = GaussLegendre(5)

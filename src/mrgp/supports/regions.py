@@ -17,7 +17,7 @@ from mrgp.supports.base import (
     check_kind,
     require_finite,
 )
-from mrgp.supports.quadrature import Rule
+from mrgp.supports.quadrature import DEFAULT_RULE, Rule
 
 
 class Points(Support):
@@ -56,7 +56,7 @@ class Points(Support):
         x = self.x[:, None, :]
         return Atoms(x, x, self.weights[:, None], (True,) * self.dimension)
 
-    def quadrature(self, rule: Rule) -> "Nodes":
+    def quadrature(self, rule: Rule = DEFAULT_RULE) -> "Nodes":
         x, weights = self.x[:, None, :], self.weights[:, None]
         return Nodes(x, weights, inputs=self.inputs, kind=self.kind)
 
@@ -102,7 +102,7 @@ class Nodes(Support):
     def atoms(self) -> Atoms:
         return Atoms(self.x, self.x, self.weights, (True,) * self.dimension)
 
-    def quadrature(self, rule: Rule) -> "Nodes":
+    def quadrature(self, rule: Rule = DEFAULT_RULE) -> "Nodes":
         return self
 
     def collapse(self) -> Points:
@@ -150,7 +150,7 @@ class Boxes(Support):
         lower, upper = self.lower[:, None, :], self.upper[:, None, :]
         return Atoms(lower, upper, self.weights[:, None], self.flat)
 
-    def quadrature(self, rule: Rule) -> Nodes:
+    def quadrature(self, rule: Rule = DEFAULT_RULE) -> Nodes:
         """Replace each box by the nodes of a rule (`Midpoint`, `GaussLegendre`, `Sobol`)."""
         unit, share = rule.on_unit_cube(self.flat)
         width = (self.upper - self.lower)[:, None, :]
