@@ -50,9 +50,9 @@ def test_moments_are_integrals_of_the_density(n):
 
 @pytest.mark.parametrize("t", [-1.0, 0.7, 3.0, 8.0])
 def test_cdf_exceedance_and_density_agree_with_the_density(t):
-    p, below = prediction(), t >= GRID
+    p, below = prediction(), np.linspace(-15, t, 100_001)
     for n in range(3):
-        area = np.trapezoid(density(GRID[below], n), GRID[below])
+        area = np.trapezoid(density(below, n), below)
         np.testing.assert_allclose(p.cdf(t)[n], area, atol=1e-6)
         np.testing.assert_allclose(p.exceedance(t)[n], 1 - area, atol=1e-6)
         np.testing.assert_allclose(p.log_density(t)[n], np.log(density(t, n)), rtol=1e-12)

@@ -246,8 +246,7 @@ def test_gradient_of_moving_an_interval_of_any_width_equals_differences(name):
 @each_kernel
 def test_gradients_in_the_ends_of_aligned_intervals_equal_differences(name):
     # The mean over two intervals of positive width is once differentiable everywhere, also where
-    # they touch or share an end. FAILS: _matern_double halves the slope at a gap of exactly zero
-    # (jnp.maximum(gap, 0.0) splits the tie), _rbf_double takes d|t|/dt = 1 at t = 0.
+    # they touch or share an end: ties in max, min and abs must not show.
     def touching(a, b, c, d):
         return aligned(a, b, c, d) & (a < b) & (c < d)
 
@@ -257,8 +256,7 @@ def test_gradients_in_the_ends_of_aligned_intervals_equal_differences(name):
 
 @each_kernel
 def test_gradient_of_moving_a_point_equals_differences_also_on_an_edge(name):
-    # What trains inducing inputs. FAILS for Materns: _matern_single halves the slope of a point
-    # that lies exactly on the edge of an interval (jnp.maximum(gap, 0.0) splits the tie).
+    # What trains inducing inputs.
     names, slopes, expected = slopes_where(
         name, lambda a, b, c, d: (a == b) & (c < d), flat=(True, False)
     )
@@ -332,8 +330,6 @@ def test_periodic_mean_equals_dense_quadrature():
 
 
 def test_periodic_mean_of_points_is_the_kernel_at_a_short_lengthscale():
-    # FAILS: 64 harmonics do not reach a lengthscale of 0.05; the mean of two points that are not
-    # marked flat misses k(x, z).
     kernel = plain.periodic(1.0, 0.05, 1.5)
     with jax.enable_x64(True):
         x, z = np.array([0.0, 0.0, 0.2]), np.array([0.0, 0.01, 0.23])
