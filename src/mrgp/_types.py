@@ -11,16 +11,14 @@ from typing import Any, ParamSpec, TypeVar
 import jax
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 AnyArray = Array | np.ndarray
 Scalar = Float[AnyArray, ""] | float
 Vector = Float[AnyArray, " n"]
-Matrix = Float[AnyArray, "n m"]
 Inputs = Float[AnyArray, "n d"]
 NodeInputs = Float[AnyArray, "n s d"]
 NodeWeights = Float[AnyArray, "n s"]
-Mask = Bool[AnyArray, " n"]
 
 P = ParamSpec("P")
 R = TypeVar("R")

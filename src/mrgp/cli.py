@@ -180,7 +180,12 @@ def parse_seeds(text: str) -> list[int]:
 
 
 def _split(text: str | None) -> list[str] | None:
-    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+    if text is None:
+        return None
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names:
+        raise ValueError(f"Give names separated by commas; got {text!r}.")
+    return names
 
 
 class _Titled:

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
+from mrgp.data import as_values
 from mrgp.prediction import Prediction
 
 LEVELS = (50, 80, 95)
@@ -25,7 +26,7 @@ def evaluate(prediction: Prediction, y: Any) -> dict[str, float]:
     >>> mrgp.evaluate(mrgp.predict(fit, mrgp.points([[0.5]])), [0.6])["n"]
     1
     """
-    values = np.asarray(y, dtype=np.float64)
+    values = as_values(y, "evaluate: y")
     if values.shape != (len(prediction),):
         raise ValueError(
             f"evaluate: y must have shape ({len(prediction)},), one value for each region"
@@ -72,8 +73,9 @@ def pit(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
 def _mean_absolute(
     mean: Float[np.ndarray, "*k"], variance: Float[np.ndarray, "*k"]
 ) -> Float[np.ndarray, "*k"]:
-    sd = np.sqrt(variance)
-    z = mean / sd
+    sd = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    with np.errstate(over="ignore"):
+        z = mean / sd
     density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
     return mean * (2 * ndtr(z) - 1) + 2 * sd * density
 

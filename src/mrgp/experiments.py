@@ -1,5 +1,6 @@
 """Run an experiment folder: data by a simulator, models and variants from its TOML, scores out."""
 
+import contextlib
 import csv
 import json
 import time
@@ -7,7 +8,7 @@ import tomllib
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -28,8 +29,8 @@ class ModelSpec(BaseModel):
     """A model of an experiment: recipe and kernel by name, and the sources it may see."""
 
     model_config = ConfigDict(extra="forbid")
-    recipe: str
-    kernel: str | None = None
+    recipe: Literal["MRGP", "VBAgg"]
+    kernel: Literal["RBF", "Matern12", "Matern32", "Matern52"] | None = None
     sources: list[str] | None = None
     options: dict[str, Any] = Field(default_factory=dict)
 
@@ -57,7 +58,7 @@ class Experiment(BaseModel):
     model_config = ConfigDict(extra="forbid")
     name: str
     title: str
-    simulator: str
+    simulator: Literal["dependent"]
     seeds: int
     quick: Quick
     variants: dict[str, dict[str, Any]]
@@ -86,23 +87,28 @@ def folders() -> list[Path]:
 
 
 def available() -> dict[str, Experiment]:
-    """Return every experiment that can be found, by name."""
+    """Return every experiment that can be read, by name."""
     found: dict[str, Experiment] = {}
-    for place in folders():
-        for file in sorted(place.glob(f"*/{FILE}")):
-            found.setdefault(file.parent.name, read(file.parent))
+    for name, folder in _named().items():
+        with contextlib.suppress(ExperimentError):
+            found[name] = read(folder)
     return found
+
+
+def _named() -> dict[str, Path]:
+    files = [file for place in folders() for file in sorted(place.glob(f"*/{FILE}"))]
+    return {file.parent.name: file.parent for file in reversed(files)}
 
 
 def find(name: str) -> Experiment:
     """Return an experiment by name, or by the path of its folder."""
     if (Path(name) / FILE).is_file():
         return read(Path(name))
-    known = available()
+    known = _named()
     if name not in known:
-        listed = ", ".join(known) or "none: run from a source checkout"
+        listed = ", ".join(known) or "none here: run from a source checkout"
         raise ExperimentError(f"No experiment is named {name!r}; there are {listed}.")
-    return known[name]
+    return read(known[name])
 
 
 def read(folder: Path) -> Experiment:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from mrgp._types import AnyArray
+from mrgp._types import AnyArray, float64
 
 T = TypeVar("T")
 
@@ -29,7 +29,8 @@ class Prior(eqx.Module):
 
 def _hyperparameter() -> Any:
     def check(value: Any) -> Any:
-        if isinstance(value, int | float) and not 0 < value < np.inf:
+        numbers = isinstance(value, int | float | np.ndarray)
+        if numbers and not np.all((np.asarray(value) > 0) & np.isfinite(value)):
             raise ValueError(f"A prior's numbers must be positive and finite; got {value}.")
         return float(value) if isinstance(value, int) else value
 
@@ -172,6 +173,7 @@ class Parameter(eqx.Module):
     trainable: bool = eqx.field(static=True, default=True)
 
     @property
+    @float64
     def value(self) -> Any:
         """The constrained value."""
         return self.transform.forward(self.raw)

@@ -62,20 +62,25 @@ class Prediction:
 
     def cdf(self, value: Any) -> Vector:
         """Return P(value <= t) for each region; `value` is one number or one for each."""
-        z = (np.asarray(value, np.float64) - self.means) / np.sqrt(self.variances)
-        return (self.weights * ndtr(z)).sum(0)
+        return (self.weights * ndtr(self._standardise(value))).sum(0)
 
     def exceedance(self, threshold: Any) -> Vector:
         """Return the probability of a value above a threshold."""
-        z = (self.means - np.asarray(threshold, np.float64)) / np.sqrt(self.variances)
-        return (self.weights * ndtr(z)).sum(0)
+        return (self.weights * ndtr(-self._standardise(threshold))).sum(0)
+
+    def _standardise(self, value: Any) -> Components:
+        """Return (value - mean) / sd; a sd of zero counts as the smallest number."""
+        sd = np.sqrt(np.maximum(self.variances, np.finfo(float).tiny))
+        with np.errstate(over="ignore"):
+            return (np.asarray(value, np.float64) - self.means) / sd
 
     def log_density(self, value: Any) -> Vector:
         """Return the log predictive density of one value for each region."""
-        scaled = (np.asarray(value, np.float64) - self.means) ** 2 / self.variances
-        with np.errstate(divide="ignore"):
-            logs = np.log(self.weights) - 0.5 * (scaled + np.log(2 * np.pi * self.variances))
-        return np.logaddexp.reduce(logs, axis=0)
+        variances = np.maximum(self.variances, np.finfo(float).tiny)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            squares = self._standardise(value) ** 2
+            logs = np.log(self.weights) - 0.5 * (squares + np.log(2 * np.pi * variances))
+            return np.logaddexp.reduce(logs, axis=0)
 
     def quantile(self, q: float) -> Vector:
         """Return the q-quantile for each region."""
@@ -101,7 +106,7 @@ class Prediction:
         """Draw `n` samples, shape [n, regions].
 
         They are joint over the regions after `predict(..., joint=True)`, and independent from
-        region to region otherwise.
+        region to region otherwise. A draw belongs to the regions predicted together.
         """
         rng = np.random.default_rng(np.asarray(jax.random.key_data(as_key(key))))
         shape = (n, len(self))
@@ -269,6 +274,8 @@ def _joint(
             f"predict: joint=True keeps a matrix of {len(support)} x {len(support)} numbers; at"
             f" most {LARGEST_JOINT} regions are allowed. Predict fewer at a time."
         )
+    if len(support) == 0:
+        return np.zeros(0), np.zeros((0, 0))
     model, state, part = as_arrays((fit.model, fit.state, support))
     mean, covariance = _compiled_joint(model, state, part, task, source)
     return np.asarray(mean), np.asarray(covariance)

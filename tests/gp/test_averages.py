@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from mpmath import mp, mpf
+from scipy import integrate
 
 from mrgp.gp.averages import Interval, interval_mean
 from mrgp.kernels import (
@@ -411,3 +412,55 @@ def test_quadrature_converges_with_its_order():
     errors = [np.abs(np.asarray(v) - np.asarray(values[-1])).max() for v in values[:-1]]
     assert errors[0] > 10 * errors[1] > 100 * errors[2]
     assert errors[2] < 1e-9
+
+
+ROUGH_ENDS = np.array(
+    [
+        [0.0, 1.5, 0.5, 2.5],
+        [0.0, 1.5, 1.5, 2.5],
+        [0.0, 2.0, 0.5, 0.9],
+        [0.0, 2.0, 0.0, 2.0],
+        [0.7, 0.7, 0.0, 2.0],
+        [0.0, 0.0, 0.0, 2.0],
+        [0.3, 0.3, 0.5, 0.5],
+        [0.0, 1.0, 3.0, 9.5],
+    ]
+)
+
+
+def split_mean(kernel, row):
+    """Average a kernel with a kink at lag zero by adaptive quadrature, split at the kink."""
+    a, b, c, d = row
+
+    def over(function, low, high, kink):
+        if low == high:
+            return function(low)
+        points = [kink] if low < kink < high else None
+        return integrate.quad(function, low, high, points=points, epsabs=1e-12)[0] / (high - low)
+
+    def inner(x):
+        return over(lambda z: kernel([x], [z]), c, d, x)
+
+    edges = sorted({a, b, *(e for e in (c, d) if a < e < b)})
+    if a == b:
+        return inner(a)
+    parts = [over(inner, low, high, low) * (high - low) for low, high in itertools.pairwise(edges)]
+    return sum(parts) / (b - a)
+
+
+@jax.jit
+def rough_mean(ends):
+    kernel = bound(Matern12(0.8, variance=1.2) * Periodic(2.0, lengthscale=0.9))
+    ((coefficient, ((_, factor),)),) = kernel.sum_of_products()
+    a, b, c, d = (ends[:, i] for i in range(4))
+    return coefficient * interval_mean(factor, Interval(a, b, False), Interval(c, d, False))
+
+
+def test_two_factors_with_a_kink_are_averaged_accurately():
+    kernel = plain.multiply(plain.radial("Matern12", 0.8, 1.2), plain.periodic(2.0, 0.9))
+    expected = [split_mean(kernel, row) for row in ROUGH_ENDS]
+    with jax.enable_x64(True):
+        mean = rough_mean(jnp.asarray(ROUGH_ENDS))
+        slope = jax.jit(jax.grad(lambda e: jnp.sum(rough_mean(e))))(jnp.asarray(ROUGH_ENDS))
+    np.testing.assert_allclose(mean, expected, rtol=1e-9)
+    assert np.isfinite(slope).all()

@@ -170,7 +170,7 @@ def test_progress_by_name(progress, capsys):
 def test_wrong_calls_say_what_to_do():
     with pytest.raises(TypeError, match=r"Wrap Observations as mrgp.Dataset\(\[observations\]\)"):
         mrgp.fit(mrgp.MRGP(), data().observations[0])
-    with pytest.raises(TypeError, match=r"takes a model such as mrgp.MRGP\(\)"):
+    with pytest.raises(TypeError, match=r"must be a model such as mrgp.MRGP\(\)"):
         mrgp.fit("deep", data())
     with pytest.raises(ValueError, match="progress= is"):
         mrgp.fit(mrgp.MRGP(), data(), progress="loud")

@@ -1,7 +1,7 @@
 """WHAT was seen: observations, datasets, and the scaling between units."""
 
 from mrgp.data.dataset import Dataset, as_key, as_seed, process_weights, rename_inputs
-from mrgp.data.observations import Observations
+from mrgp.data.observations import Observations, as_values
 from mrgp.data.scaling import Record, Scaling
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Scaling",
     "as_key",
     "as_seed",
+    "as_values",
     "process_weights",
     "rename_inputs",
 ]

@@ -192,7 +192,7 @@ def as_key(key: Any) -> jax.Array:
 def as_seed(key: Any) -> int:
     """Return a NumPy seed for an integer or a JAX random key."""
     if isinstance(key, int | np.integer):
-        return int(key)
+        return int(key) % 2**32
     return int(np.asarray(jax.random.key_data(key)).ravel()[-1])
 
 
@@ -200,6 +200,8 @@ def process_weights(
     weights: Mapping[Any, Any] | None, processes: tuple[tuple[str, str], ...]
 ) -> dict[tuple[str, str], float]:
     """Return the composite weight of each process: looked up by (source, task), then by source."""
+    if weights is not None and not isinstance(weights, Mapping):
+        raise TypeError(f"weights= takes a mapping such as {{'satellite': 0.5}}; got {weights!r}.")
     weights = {} if weights is None else dict(weights)
     known = {*processes, *(source for source, _ in processes)}
     for name, value in weights.items():

@@ -11,6 +11,19 @@ LIKELIHOODS = ("gaussian",)
 LARGEST = 1e100
 
 
+def as_values(values: Any, name: str) -> Float[np.ndarray, " n"]:
+    """Return a float64 copy of values, masked ones as NaN, or say that they are not numbers."""
+    if np.ma.isMaskedArray(values):
+        values = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
+    array = np.asarray(values)
+    if array.dtype.kind == "O":
+        # Python numbers beside None, as database drivers give them.
+        array = np.array([np.nan if v is None else v for v in array.ravel()]).reshape(array.shape)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be numbers, with NaN for missing; got {array.dtype}.")
+    return np.array(array, dtype=np.float64)
+
+
 class Observations:
     """Values of one task as one source reports them.
 
@@ -76,7 +89,9 @@ class Observations:
         return len(self.y)
 
     def __getitem__(self, index: Any) -> "Observations":
-        """Select values by slice, mask or integer array."""
+        """Select values by slice, mask, integer array or integer."""
+        if isinstance(index, int | np.integer):
+            index = np.arange(len(self))[index, None]
         noise = None if self.noise_variance is None else self.noise_variance[index]
         return self.replace(support=self.support[index], y=self.y[index], noise_variance=noise)
 
@@ -98,10 +113,7 @@ class Observations:
         return self if self.observed.all() else self[self.observed]
 
     def _check_values(self, y: Any) -> Float[np.ndarray, " n"]:
-        try:
-            values = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise TypeError(f"{self.label}: y must be numbers, with NaN for missing.") from None
+        values = as_values(y, f"{self.label}: y")
         if values.ndim != 1 or len(values) != len(self.support):
             raise ValueError(
                 f"{self.label}: y must have shape ({len(self.support)},), one value for each region"
@@ -125,6 +137,7 @@ class Observations:
             raise ValueError(
                 f"{self.label}: all {len(values)} values are missing (NaN). Leave the source out."
             )
+        values.flags.writeable = False
         return values
 
     def _check_noise(self, noise: Any) -> Float[np.ndarray, " n"] | None:

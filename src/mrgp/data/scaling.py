@@ -63,4 +63,4 @@ def _offset_and_scale(data: Dataset) -> tuple[float, float]:
     offset = float(total @ y) / measure
     scale = float(np.sqrt(np.sum((y - offset * total) ** 2) / measure))
     # A constant field has no spread of its own: its level, or one, stands in.
-    return offset, scale if scale > 1e-9 * abs(offset) else abs(offset) or 1.0
+    return offset, scale if scale > 1e-13 * abs(offset) else abs(offset) or 1.0

@@ -10,9 +10,9 @@ from mrgp.gp.conditioning import (
 )
 from mrgp.gp.covariance import (
     QuadratureError,
-    averages_exactly,
     cross_covariance,
     full_covariance,
+    needs_nodes,
     quadrature_error,
     variance,
 )
@@ -23,13 +23,13 @@ __all__ = [
     "LinearGaussian",
     "Posterior",
     "QuadratureError",
-    "averages_exactly",
     "collapsed_log_evidence",
     "collapsed_posterior",
     "cross_covariance",
     "exact_log_evidence",
     "exact_posterior",
     "full_covariance",
+    "needs_nodes",
     "place",
     "quadrature_error",
     "variance",

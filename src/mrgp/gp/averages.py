@@ -27,6 +27,7 @@ from mrgp.kernels import (
     Periodic,
     White,
     has_white,
+    is_stationary,
 )
 from mrgp.supports import gauss_legendre
 
@@ -35,7 +36,8 @@ Values = Float[AnyArray, "..."]
 ROOT_HALF_PI = math.sqrt(math.pi / 2)
 ROOT_TWO_PI = math.sqrt(2 * math.pi)
 HARMONICS = 128
-DEFAULT_ORDER = 16
+DEFAULT_ORDER = 64
+PRODUCT_ORDER = 24
 
 
 class Interval(NamedTuple):
@@ -62,7 +64,8 @@ def interval_mean(
     """Average a kernel of one input over pairs of intervals.
 
     Pass one object twice for the mean over an interval and itself, which is cheaper.
-    Kernels without a closed form use Gauss-Legendre quadrature with `order` nodes an interval.
+    Kernels without a closed form use Gauss-Legendre quadrature: over the lag with `order` nodes a
+    segment where they are stationary, over both intervals otherwise.
     """
     if first.flat and second.flat:
         return kernel.pair(first.lower[..., None], second.lower[..., None])
@@ -71,13 +74,52 @@ def interval_mean(
         return closed(kernel, first, second)
     if has_white(kernel):
         return _white(kernel, first, second)
-    return _quadrature(kernel, first, second, order)
+    if is_stationary(kernel):
+        return _by_lag(kernel, first, second, order)
+    return _by_nodes(kernel, first, second, PRODUCT_ORDER)
 
 
-def _quadrature(kernel: Kernel, first: Interval, second: Interval, order: int) -> Values:
+def _by_lag(kernel: Kernel, first: Interval, second: Interval, order: int) -> Values:
+    """Average a stationary kernel over the lag between two intervals, whose density is a trapezoid.
+
+    Segments end where the density bends and where the kernel may have a kink, at lag zero.
+    """
+    starts, ends = first.lower - second.lower, first.upper - second.upper
+    knots = (
+        first.lower - second.upper,
+        jnp.minimum(starts, ends),
+        jnp.maximum(starts, ends),
+        first.upper - second.lower,
+    )
+    width = jnp.maximum(first.width, second.width)
+    height = 1.0 / jnp.where(width > 0.0, width, 1.0)
     nodes, weights = gauss_legendre(order)
 
-    def over_first(x: Values) -> Values:
+    def density(lag: Values, rising: int) -> Values:
+        if rising == 0:
+            return jnp.ones_like(lag)
+        near, far = (knots[0], knots[1]) if rising > 0 else (knots[3], knots[2])
+        span = jnp.where(near == far, 1.0, far - near)
+        return (lag - near) / span
+
+    def step(t: Any) -> Values:
+        total = jnp.zeros(())
+        for low, high, rising in zip(knots[:3], knots[1:], (1, 0, -1), strict=True):
+            kink = jnp.clip(0.0, low, high)
+            for a, b in ((low, kink), (kink, high)):
+                lag = a + t * (b - a)
+                value = kernel.pair(lag[..., None], jnp.zeros_like(lag)[..., None])
+                total = total + (b - a) * density(lag, rising) * value
+        return total
+
+    points = kernel.pair(starts[..., None], jnp.zeros_like(starts)[..., None])
+    return jnp.where(width > 0.0, height * _weighted(step, nodes, weights), points)
+
+
+def _by_nodes(kernel: Kernel, first: Interval, second: Interval, order: int) -> Values:
+    nodes, weights = gauss_legendre(order)
+
+    def over_second(x: Values) -> Values:
         if second.flat:
             return kernel.pair(x[..., None], second.lower[..., None])
 
@@ -87,8 +129,8 @@ def _quadrature(kernel: Kernel, first: Interval, second: Interval, order: int) -
         return _weighted(step, nodes, weights)
 
     if first.flat:
-        return over_first(first.lower)
-    return _weighted(lambda t: over_first(first.lower + t * first.width), nodes, weights)
+        return over_second(first.lower)
+    return _weighted(lambda t: over_second(first.lower + t * first.width), nodes, weights)
 
 
 def _weighted(step: Callable[[Any], Values], nodes: AnyArray, weights: AnyArray) -> Values:

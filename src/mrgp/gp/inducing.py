@@ -11,7 +11,7 @@ from scipy.cluster.vq import ClusterError, kmeans2
 
 from mrgp._types import AnyArray
 from mrgp.kernels import Kernel
-from mrgp.supports import Geometry, Midpoint, Support
+from mrgp.supports import Geometry, Midpoint, Sobol, Support
 
 Strategy = Literal["kmeans", "grid", "subset", "greedy"]
 MOST_CANDIDATES = 20_000
@@ -40,6 +40,12 @@ class Inducing:
             raise ValueError(
                 f"inducing: the strategy is one of {get_args(Strategy)}; got {self.strategy!r}."
             )
+        if self.locations is not None:
+            locations = np.asarray(self.locations, np.float64)
+            if locations.ndim != 2 or not np.isfinite(locations).all():
+                raise ValueError(
+                    f"inducing: locations must be finite with shape [m, d]; got {locations.shape}."
+                )
 
     @classmethod
     def parse(cls, value: Any) -> "Inducing":
@@ -53,11 +59,7 @@ class Inducing:
         if isinstance(value, int | np.integer):
             return cls(int(value))
         locations = np.asarray(value, dtype=np.float64)
-        if locations.ndim != 2 or not np.isfinite(locations).all():
-            raise ValueError(
-                f"inducing: locations must be finite with shape [m, d]; got {locations.shape}."
-            )
-        return cls(len(locations), locations=locations)
+        return cls(max(len(np.atleast_1d(locations)), 1), locations=locations)
 
 
 def place(
@@ -87,7 +89,8 @@ def _candidates(supports: Sequence[Support], rng: np.random.Generator) -> np.nda
         rows = np.arange(len(support))
         if len(rows) > share:
             rows = rng.choice(len(rows), share, replace=False)
-        part = support[rows].quadrature(Midpoint(3)).atoms()
+        sides = support.atoms().flat.count(False)
+        part = support[rows].quadrature(Midpoint(3) if sides <= 3 else Sobol(32)).atoms()
         used = np.asarray(part.lower)[np.asarray(part.weights) != 0]
         if len(used) > share:
             used = used[rng.choice(len(used), share, replace=False)]
@@ -111,7 +114,7 @@ def _grid(candidates: np.ndarray, number: int, geometry: Geometry) -> np.ndarray
     lower, upper = candidates.min(0), candidates.max(0)
     active = upper > lower
     ratio = np.where(active, geometry.extent / geometry.spacing, 1.0)
-    counts = np.where(active, 2, 1)
+    counts = np.ones(len(lower), dtype=int)
     while True:
         wish = np.where(active, ratio / counts, 0.0)
         d = int(np.argmax(wish))

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
+import jax
 import numpy as np
 from jaxtyping import Float
 
 from mrgp._types import float64, to_numpy
 from mrgp.data import Dataset, Scaling, as_seed
-from mrgp.inference.objectives import as_arrays, build_objective
+from mrgp.inference.objectives import as_arrays, build_objective, check_model
 from mrgp.inference.optimisers import LBFGS, Status, maximise
 from mrgp.inference.progress import as_progress
-from mrgp.models import VBAgg
 
 
 class FitError(RuntimeError):
@@ -107,10 +107,7 @@ def fit(
             f"fit takes a Dataset as second argument; got {type(data).__name__}. Wrap"
             " Observations as mrgp.Dataset([observations])."
         )
-    if not hasattr(model, "build"):
-        raise TypeError(f"fit takes a model such as mrgp.MRGP() as first argument; got {model!r}.")
-    if isinstance(model, VBAgg) and weights is not None:
-        raise ValueError("VBAgg has all weights one by definition; use MRGP to weight sources.")
+    check_model(model, weights)
     seen = model.view(data)
     scaling = Scaling.of(seen)
     target = build_objective(model.build(seen, key), seen, scaling, weights)
@@ -120,11 +117,13 @@ def fit(
     if throw and not optimum.status.ok:
         raise FitError(_diagnosis(seen, optimum.status))
     trained = target.model(optimum.trained)
-    state = _condition(trained, as_arrays(target.records))
+    state = to_numpy(_condition(trained, as_arrays(target.records)))
+    if throw and not _is_finite(state):
+        raise FitError(_diagnosis(seen, Status("failed", "the posterior is not finite")))
     return Fit(
         recipe=model,
         model=to_numpy(trained),
-        state=to_numpy(state),
+        state=state,
         scaling=scaling,
         inputs=data.inputs,
         units=data.units,
@@ -138,6 +137,10 @@ def fit(
 @eqx.filter_jit
 def _condition(model: Any, records: Any) -> Any:
     return model.condition(records)
+
+
+def _is_finite(tree: Any) -> bool:
+    return all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(tree))
 
 
 def _diagnosis(data: Dataset, status: Status) -> str:

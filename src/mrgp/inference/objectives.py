@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from mrgp._types import float64
 from mrgp.data import Dataset, Record, Scaling, process_weights
-from mrgp.models import Built, Recipe
+from mrgp.models import Built, Recipe, VBAgg
 from mrgp.parameters import log_prior, partition
 
 
@@ -55,8 +55,20 @@ def objective(
     >>> with jax.enable_x64(True):
     ...     slope = jax.jit(jax.grad(f))(f.start)
     """
+    check_model(model, weights)
     seen = model.view(data)
     return build_objective(model.build(seen, key), seen, Scaling.of(seen), weights)
+
+
+def check_model(model: Any, weights: Mapping[Any, float] | None) -> None:
+    """Refuse what is not a model, and weights for a model that has none by definition."""
+    if isinstance(model, type) or not hasattr(model, "build"):
+        hint = f" Write {model.__name__}()." if isinstance(model, type) else ""
+        raise TypeError(
+            f"The first argument must be a model such as mrgp.MRGP(); got {model!r}.{hint}"
+        )
+    if isinstance(getattr(model, "model", model), VBAgg) and weights is not None:
+        raise ValueError("VBAgg has all weights one by definition; use MRGP to weight sources.")
 
 
 def build_objective(

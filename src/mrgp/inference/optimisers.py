@@ -13,7 +13,7 @@ from mrgp.inference.objectives import Objective
 from mrgp.inference.progress import Progress
 from mrgp.parameters import limits
 
-Code = Literal["converged", "step limit", "interrupted", "failed"]
+Code = Literal["converged", "stalled", "step limit", "interrupted", "failed"]
 Vector = Float[np.ndarray, " p"]
 
 
@@ -28,14 +28,19 @@ class LBFGS:
     200
     """
 
-    max_steps: int = 200
-    starts: int = 2
-    candidates: int = 6
+    max_steps: Any = 200
+    starts: Any = 2
+    candidates: Any = 6
     tolerance: float = 1e-9
 
     def __post_init__(self) -> None:
-        if self.max_steps < 1 or self.starts < 1 or self.candidates < 0:
-            raise ValueError(f"LBFGS: max_steps and starts must be at least 1; got {self}.")
+        least = {"max_steps": 1, "starts": 1, "candidates": 0}
+        for name, low in least.items():
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < low:
+                raise ValueError(
+                    f"LBFGS: {name} must be a whole number, at least {low}; got {value}."
+                )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +88,7 @@ def maximise(
     """
     search = _Search(objective, log_unit, settings, progress)
     if not len(search.origin):
-        return Optimum(objective.start, np.zeros(0), Status("converged", "nothing to train"))
+        return search.untrained()
     progress.start("fit", settings.max_steps)
     status, least = Status("failed", "the bound is not finite at any starting point"), np.inf
     try:
@@ -93,7 +98,8 @@ def maximise(
                 status, least = ending, loss
     except KeyboardInterrupt:
         status = Status("interrupted", "stopped by the user; the best parameters so far are kept")
-    progress.finish(status.code)
+    finally:
+        progress.finish(status.code)
     return Optimum(search.tree(search.best), -np.array(search.history) * search.size, status)
 
 
@@ -111,7 +117,16 @@ class _Search:
         self.size = float(sum(len(r.y) for r in objective.records))
         self.log_unit = log_unit
         self.best, self.lowest, self.history = self.origin, np.inf, []
-        self.steps = 0
+
+    def untrained(self) -> Optimum:
+        """Evaluate a model that has nothing to train, and say whether it can be used."""
+        value, _ = _loss_and_gradient(
+            self.objective, self.objective.start, jax.numpy.asarray(self.size)
+        )
+        status = Status("converged", "nothing to train")
+        if not np.isfinite(float(value)):
+            status = Status("failed", "the bound is not finite, and there is nothing to train")
+        return Optimum(self.objective.start, np.array([-float(value) * self.size]), status)
 
     def tree(self, vector: Vector) -> Any:
         sizes = [int(np.prod(shape)) for shape in self.shapes]
@@ -144,7 +159,7 @@ class _Search:
     def follow(self, start: Vector) -> tuple[float, Status]:
         """Run L-BFGS from one start; the history kept is that of the best run so far."""
         history: list[float] = []
-        before = self.lowest
+        before, self.history = self.history, history
 
         def callback(intermediate_result: Any) -> None:
             history.append(float(intermediate_result.fun) + self.log_unit)
@@ -166,8 +181,8 @@ class _Search:
                 "maxcor": 20,
             },
         )
-        if self.lowest < before or not self.history:
-            self.history = history
+        if before and before[-1] < float(result.fun) + self.log_unit:
+            self.history = before
         return float(result.fun), _status(result, self.settings)
 
 
@@ -176,4 +191,8 @@ def _status(result: Any, settings: LBFGS) -> Status:
         return Status("failed", "the bound is not finite")
     if result.nit >= settings.max_steps:
         return Status("step limit", f"{result.nit} steps; raise max_steps= of mrgp.LBFGS to go on")
+    if not result.success:
+        return Status(
+            "stalled", f"no higher bound found after {result.nit} steps: {result.message}"
+        )
     return Status("converged", f"{result.nit} steps")

@@ -4,6 +4,7 @@ import dataclasses
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -74,12 +75,18 @@ def save(fit: Fit, path: str | Path) -> None:
         raise TypeError(f"save takes a fit; got {type(fit).__name__}.")
     arrays: list[np.ndarray] = []
     header = {"schema": SCHEMA, "versions": _versions(), "fit": _encode(fit, arrays, "fit")}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"save: there is no folder {path.parent}; make it first.")
+    # Written beside the path and then moved: a fit that was there stays whole until the end.
+    draft = path.with_name(path.name + ".part")
+    with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(HEADER, json.dumps(header, indent=1))
         for number, array in enumerate(arrays):
             buffer = io.BytesIO()
             np.save(buffer, array, allow_pickle=False)
             archive.writestr(_member(number), buffer.getvalue())
+    draft.replace(path)
 
 
 def load(path: str | Path, types: Sequence[type] = ()) -> Fit:
@@ -88,21 +95,40 @@ def load(path: str | Path, types: Sequence[type] = ()) -> Fit:
         raise FileNotFoundError(f"load: there is no file {path}.")
     if not zipfile.is_zipfile(path):
         raise ValueError(f"load: {path} is not a fit saved by mrgp.save.")
+    taken = [t.__name__ for t in types if t.__name__ in REGISTRY]
+    if taken:
+        raise ValueError(f"load: mrgp has a class {taken[0]} of its own; give yours another name.")
     registry = REGISTRY | {t.__name__: t for t in types}
     with zipfile.ZipFile(path) as archive:
         if HEADER not in archive.namelist():
             raise ValueError(f"load: {path} is not a fit saved by mrgp.save: it has no {HEADER}.")
-        header = json.loads(archive.read(HEADER))
-        if header["schema"] > SCHEMA:
-            raise ValueError(
-                f"load: {path} has schema {header['schema']}, newer than this version's {SCHEMA}."
-                " Update mrgp."
-            )
+        try:
+            header = json.loads(archive.read(HEADER))
+            newer = header["schema"] > SCHEMA
+            fit = None if newer else _decode(header["fit"], _Arrays(archive), registry)
+        except (KeyError, TypeError, AttributeError, RecursionError, OSError, zlib.error) as error:
+            raise ValueError(f"load: {path} is damaged ({error}). Save the fit again.") from None
+        except json.JSONDecodeError as error:
+            raise ValueError(f"load: {path} is damaged ({error}). Save the fit again.") from None
+    if newer:
+        raise ValueError(
+            f"load: {path} has schema {header['schema']}, newer than this version's {SCHEMA}."
+            " Update mrgp."
+        )
+    if not isinstance(fit, Fit):
+        raise ValueError(f"load: {path} holds no fit.")
+    return fit
 
-        def array(number: int) -> np.ndarray:
-            return np.load(io.BytesIO(archive.read(_member(number))), allow_pickle=False)
 
-        return _decode(header["fit"], array, registry)
+class _Arrays:
+    """The arrays of an archive, by number."""
+
+    def __init__(self, archive: zipfile.ZipFile):
+        self.archive = archive
+
+    def __call__(self, number: int) -> np.ndarray:
+        content = io.BytesIO(self.archive.read(_member(number)))
+        return np.load(content, allow_pickle=False)
 
 
 def _member(number: int) -> str:
@@ -165,9 +191,11 @@ def _decode(value: Any, array: Any, registry: dict[str, type]) -> Any:
             f" call mrgp.load(path, types=[{name}])."
         )
     fields = {k: _decode(v, array, registry) for k, v in value["fields"].items()}
+    wanted = {field.name for field in dataclasses.fields(registry[name])}
+    if set(fields) != wanted:
+        raise TypeError(f"{name} has the fields {sorted(fields)}, not {sorted(wanted)}")
     # Fields are set as they were saved: constructors validate and convert user input, not state.
     made = object.__new__(registry[name])
-    for field in dataclasses.fields(registry[name]):
-        if field.name in fields:
-            object.__setattr__(made, field.name, fields[field.name])
+    for key, content in fields.items():
+        object.__setattr__(made, key, content)
     return made

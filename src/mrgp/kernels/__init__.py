@@ -13,7 +13,7 @@ from mrgp.kernels.base import (
     separable,
 )
 from mrgp.kernels.stationary import RBF, Matern, Matern12, Matern32, Matern52, Stationary
-from mrgp.kernels.structured import Constant, Linear, Periodic, White, has_white
+from mrgp.kernels.structured import Constant, Linear, Periodic, White, has_white, is_stationary
 
 __all__ = [
     "RBF",
@@ -36,5 +36,6 @@ __all__ = [
     "Term",
     "White",
     "has_white",
+    "is_stationary",
     "separable",
 ]

@@ -40,11 +40,15 @@ class Term(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """What a kernel must know of the data to fill in what its recipe leaves open."""
+    """What a kernel must know of the data to fill in what its recipe leaves open.
+
+    `freeze` keeps a variance that the recipe leaves open at its starting value.
+    """
 
     geometry: Geometry
     variance: float = 1.0
     priors: bool = False
+    freeze: bool = False
 
 
 class Kernel(eqx.Module):
@@ -114,6 +118,14 @@ class LeafKernel(Kernel):
         static=True, default=None, kw_only=True, converter=lambda dims: _as_dims(dims)
     )
 
+    def __check_init__(self) -> None:
+        for name in ("lengthscale", "variance", "period"):
+            value = getattr(self, name, None)
+            if isinstance(value, int | float | tuple | list) and not _are_positive(value):
+                raise ValueError(
+                    f"{type(self).__name__}: {name} must be positive and finite; got {value}."
+                )
+
     def on(self, *dims: int | str) -> Kernel:
         if self.dims is not None:
             raise ValueError(f"{type(self).__name__} already sees the inputs {self.dims}.")
@@ -162,8 +174,9 @@ class Sum(Kernel):
 class Product(Kernel):
     """The product of kernels, made by `k1 * k2`.
 
-    Where several single kernels leave their variance open, only the first is trained and the others
-    are one: the data can tell no more than their product.
+    Where several single kernels leave their variance open, the first is trained and the others are
+    held, since the data can tell no more than their product. Where one is given, all open ones are
+    held.
     """
 
     kernels: tuple[Kernel, ...]
@@ -174,9 +187,15 @@ class Product(Kernel):
         return functools.reduce(jnp.multiply, (k.pair(x, z) for k in self.kernels))
 
     def bind(self, binding: Binding) -> Kernel:
-        first, *rest = self.kernels
-        unit = binding._replace(variance=1.0)
-        return Product((first.bind(binding), *(_unit_variance(k).bind(unit) for k in rest)))
+        trained = [i for i, k in enumerate(self.kernels) if _trains_variance(k)]
+        carrier = (trained or [0])[0] if not binding.freeze else -1
+        given = any(_trains_variance(k) and not _open_variance(k) for k in self.kernels)
+        unit = binding._replace(variance=1.0, freeze=True)
+        bound = []
+        for i, kernel in enumerate(self.kernels):
+            carries = i == carrier and not (given and _open_variance(kernel))
+            bound.append(kernel.bind(binding if carries else unit))
+        return Product(tuple(bound))
 
     def on(self, *dims: int | str) -> Kernel:
         return Product(tuple(k.on(*dims) for k in self.kernels))
@@ -263,34 +282,37 @@ def bind_lengthscale(value: Open, dims: tuple[int, ...], binding: Binding) -> Pa
     (theory 5.6).
     """
     if isinstance(value, Parameter):
-        return _fitting(value, dims, "lengthscale")
+        check_shape(value.raw, ((), (len(dims),)), "lengthscale")
+        return value
     typical, spread = binding.geometry.typical[list(dims)], binding.geometry.log_spread[list(dims)]
     if value is not None and np.ndim(value) == 0:
         typical, spread = np.exp(np.log(typical).mean()), spread.max()
+    start = np.asarray(typical if value is None else value, np.float64)
+    check_shape(start, ((), (len(dims),)), "lengthscale")
     prior = LogNormal(typical, spread) if binding.priors else None
-    start = typical if value is None else value
-    return _fitting(
-        positive(start, prior, scale=np.broadcast_to(typical, np.shape(start))), dims, "lengthscale"
-    )
+    return positive(start, prior, scale=np.broadcast_to(typical, start.shape))
 
 
 def bind_variance(value: Open, binding: Binding, scale: Any = 1.0) -> Parameter:
     """Start a variance at the given number, or at `scale` times the variance of the data."""
+    typical = np.asarray(binding.variance * scale, np.float64)
+    start = value.raw if isinstance(value, Parameter) else typical if value is None else value
+    check_shape(start, ((), typical.shape), "variance")
     if isinstance(value, Parameter):
         return value
-    typical = np.asarray(binding.variance * scale, np.float64)
+    if value is None and binding.freeze:
+        return fixed(typical)
     prior = LogNormal(typical, np.asarray(VARIANCE_LOG_SD)) if binding.priors else None
-    return positive(typical if value is None else value, prior, scale=typical)
+    return positive(start, prior, scale=np.broadcast_to(typical, np.shape(start)))
 
 
-def _fitting(parameter: Parameter, dims: tuple[int, ...], name: str) -> Parameter:
-    shape = np.shape(parameter.raw)
-    if shape not in ((), (len(dims),)):
-        raise ValueError(
-            f"{name} must be one number or {len(dims)}, one for each input the kernel sees;"
-            f" got shape {shape}."
-        )
-    return parameter
+def check_shape(value: Any, allowed: tuple[tuple[int, ...], ...], name: str) -> None:
+    """Refuse a number of the wrong shape."""
+    shape = np.shape(value)
+    if shape not in allowed:
+        several = sorted({s[0] for s in allowed if s})
+        more = f" or {several[0]}, one for each input the kernel sees" if several else ""
+        raise ValueError(f"{name} must be one number{more}; got shape {shape}.")
 
 
 def _multiply(a: Term, b: Term) -> Term:
@@ -335,12 +357,18 @@ def _members(kernel: Kernel, kind: type[Sum] | type[Product]) -> tuple[Kernel, .
     return kernel.kernels if isinstance(kernel, kind) else (kernel,)
 
 
-def _unit_variance(kernel: Kernel) -> Kernel:
-    if isinstance(kernel, LeafKernel) and kernel.variance is None:
-        return dataclasses.replace(kernel, variance=fixed(1.0))
-    if isinstance(kernel, Scale):
-        return Scale(kernel.factor, _unit_variance(kernel.kernel))
-    return kernel
+def _open_variance(kernel: Kernel) -> bool:
+    """Tell whether a single kernel, scaled or not, leaves its variance to the data."""
+    inner = kernel.kernel if isinstance(kernel, Scale) else kernel
+    return isinstance(inner, LeafKernel) and inner.variance is None
+
+
+def _trains_variance(kernel: Kernel) -> bool:
+    """Tell whether a kernel has a variance of its own to train."""
+    inner = kernel.kernel if isinstance(kernel, Scale) else kernel
+    if not isinstance(inner, LeafKernel):
+        return True
+    return not isinstance(inner.variance, Parameter) or inner.variance.trainable
 
 
 def _as_kernel(value: Any) -> Kernel:
@@ -355,6 +383,11 @@ def _positive(value: Any) -> float:
     if not isinstance(value, int | float | np.number) or not (np.isfinite(value) and value > 0):
         raise ValueError(f"A kernel is combined with kernels and positive numbers; got {value!r}.")
     return float(value)
+
+
+def _are_positive(value: Any) -> bool:
+    numbers = np.asarray(value, np.float64)
+    return bool(np.all(np.isfinite(numbers)) and np.all(numbers > 0))
 
 
 def _as_dims(dims: Any) -> Dims:

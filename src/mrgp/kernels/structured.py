@@ -17,7 +17,9 @@ from mrgp.kernels.base import (
     Open,
     Term,
     bind_variance,
+    check_shape,
 )
+from mrgp.kernels.stationary import Stationary
 from mrgp.parameters import LogNormal, Parameter, fixed, positive
 
 
@@ -43,12 +45,12 @@ class Periodic(LeafKernel):
 
     def bind(self, binding: Binding) -> Kernel:
         period = self.period if isinstance(self.period, Parameter) else fixed(self.period)
-        if not np.all(np.asarray(period.value) > 0):
-            raise ValueError(f"Periodic: period must be positive; got {self.period}.")
+        check_shape(period.raw, ((),), "period")
         lengthscale = self.lengthscale
         if not isinstance(lengthscale, Parameter):
             prior = LogNormal(np.ones(()), np.ones(())) if binding.priors else None
             lengthscale = positive(1.0 if lengthscale is None else lengthscale, prior)
+        check_shape(lengthscale.raw, ((),), "lengthscale")
         return dataclasses.replace(
             self,
             period=period,
@@ -162,3 +164,10 @@ def has_white(kernel: Kernel) -> bool:
     """Tell whether a kernel contains `White` anywhere."""
     parts = jax.tree.leaves(kernel, is_leaf=lambda node: isinstance(node, White))
     return any(isinstance(part, White) for part in parts)
+
+
+def is_stationary(kernel: Kernel) -> bool:
+    """Tell whether a kernel depends on its inputs through their difference alone."""
+    parts = jax.tree.leaves(kernel, is_leaf=lambda node: isinstance(node, LeafKernel))
+    known = Stationary | Periodic | Constant | White
+    return all(isinstance(p, known) for p in parts if isinstance(p, Kernel))

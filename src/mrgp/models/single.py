@@ -16,11 +16,11 @@ from mrgp.gp import (
     Inducing,
     LinearGaussian,
     Posterior,
-    averages_exactly,
     collapsed_log_evidence,
     collapsed_posterior,
     exact_log_evidence,
     exact_posterior,
+    needs_nodes,
     place,
 )
 from mrgp.kernels import Binding, Kernel, Matern32
@@ -187,7 +187,7 @@ class MRGP:
     mean: str = "constant"
     target: str | None = None
     priors: bool = True
-    quadrature: Rule = DEFAULT_RULE
+    quadrature: Any = DEFAULT_RULE
 
     def __post_init__(self) -> None:
         for name, choices in (("method", Method), ("bias", Bias), ("mean", Mean)):
@@ -200,6 +200,13 @@ class MRGP:
                 f"MRGP: kernel= takes a kernel such as mrgp.RBF(); got {self.kernel!r}."
             )
         Inducing.parse(self.inducing)
+        if self.method == "exact" and self.inducing is not None:
+            raise ValueError('MRGP: inducing= has no use with method="exact"; leave one out.')
+        if not isinstance(self.quadrature, Rule):
+            raise TypeError(
+                f"MRGP: quadrature= takes a rule such as mrgp.GaussLegendre(5); got"
+                f" {self.quadrature!r}."
+            )
 
     def view(self, data: Dataset) -> Dataset:
         """Return the data as they are."""
@@ -304,7 +311,10 @@ class VBAgg:
     method: str = "auto"
     mean: str = "constant"
     priors: bool = True
-    quadrature: Rule = DEFAULT_RULE
+    quadrature: Any = DEFAULT_RULE
+
+    def __post_init__(self) -> None:
+        MRGP(**vars(self))
 
     def view(self, data: Dataset) -> Dataset:
         """Return the data as they are."""
@@ -327,6 +337,10 @@ class CenterPoint:
 
     model: Any = dataclasses.field(default_factory=MRGP)
 
+    def __post_init__(self) -> None:
+        if isinstance(self.model, type) or not hasattr(self.model, "build"):
+            raise TypeError(f"CenterPoint takes a model such as mrgp.MRGP(); got {self.model!r}.")
+
     def view(self, data: Dataset) -> Dataset:
         """Return the data with collapsed supports."""
         return self.model.view(data.collapse())
@@ -337,12 +351,14 @@ class CenterPoint:
 
 
 def _exact_is_cheap(data: Dataset, kernel: Kernel, rule: Rule) -> bool:
-    values = nodes = 0
-    for o in data.dropna():
-        support = o.support if averages_exactly(kernel, o.support) else o.support.quadrature(rule)
-        values += len(o)
+    seen = data.dropna()
+    if sum(len(o) for o in seen) > EXACT_LIMIT:
+        return False
+    nodes = 0
+    for o in seen:
+        support = o.support.quadrature(rule) if needs_nodes(kernel, o.support) else o.support
         nodes += len(o) * support.nodes_per_region
-    return values <= EXACT_LIMIT and nodes**2 <= EXACT_NODE_PAIRS
+    return nodes**2 <= EXACT_NODE_PAIRS
 
 
 def _typical_total(observations: Observations) -> float:

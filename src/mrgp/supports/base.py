@@ -63,8 +63,8 @@ class Support(eqx.Module):
         """Move the origin of the inputs to `offset`."""
 
     @abc.abstractmethod
-    def atoms(self) -> Atoms:
-        """Write every region as weighted boxes."""
+    def atoms(self, along: tuple[int, ...] = (), rule: Rule = DEFAULT_RULE) -> Atoms:
+        """Write every region as weighted boxes, with a rule's nodes along some inputs."""
 
     @abc.abstractmethod
     def quadrature(self, rule: Rule = DEFAULT_RULE) -> "Support":
@@ -124,6 +124,10 @@ def check_kind(kind: str, where: str) -> Kind:
 def check_coordinates(values: Any, ndim: int, name: str, where: str) -> np.ndarray:
     """Return finite float64 coordinates of the wanted rank, or say what came instead."""
     shapes = {1: "[n]", 2: "[n, d]", 3: "[n, s, d]"}
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{where}: {name} has masked coordinates. Drop those rows or fill them in."
+        )
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise TypeError(

@@ -31,7 +31,7 @@ class Geometry:
         lower = np.min([np.min(s.bounds[0], 0) for s in supports], 0)
         upper = np.max([np.max(s.bounds[1], 0) for s in supports], 0)
         extent = np.where(upper > lower, upper - lower, 1.0)
-        spacing = np.min([_spacing(s, extent) for s in supports], 0)
+        spacing = _spacing(np.concatenate([_centres(s) for s in supports]), extent)
         return cls(supports[0].input_names, extent, spacing, 0.5 * (lower + upper))
 
     @property
@@ -55,28 +55,31 @@ class Geometry:
         return name % len(self.names)
 
 
-def _spacing(support: Support, extent: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
+def _centres(support: Support) -> Float[np.ndarray, "n d"]:
+    """Return the weighted centre of each region, or the middle of its bounds for contrasts."""
+    total = np.asarray(support.total)[:, None]
+    lower, upper = support.bounds
+    weighted = np.asarray(support.moment) / np.where(total != 0, total, 1.0)
+    return np.where(total != 0, weighted, 0.5 * (np.asarray(lower) + np.asarray(upper)))
+
+
+def _spacing(
+    centres: Float[np.ndarray, "n d"], extent: Float[np.ndarray, " d"]
+) -> Float[np.ndarray, " d"]:
     """Return the side of the cell that one region has to itself, input by input.
 
     The distinct centres are taken to fill a grid of `cells[d]` columns, as even as the number of
-    distinct coordinates allows: a regular grid finds its own step, n scattered points n^(1/d).
+    distinct coordinates allows: a regular grid finds its own step, n scattered points n^(1/d). All
+    sources count together, so that a few regions close to one another do not set the scale.
     """
-    total = np.asarray(support.total)
-    lower, upper = support.bounds
-    centre = np.where(
-        (total != 0)[:, None],
-        np.asarray(support.moment) / np.where(total != 0, total, 1.0)[:, None],
-        0.5 * (np.asarray(lower) + np.asarray(upper)),
-    )
-    centre = np.round(centre / extent, 9)
-    distinct = np.array([len(np.unique(column)) for column in centre.T])
-    number = len(np.unique(centre, axis=0))
+    scaled = np.round((centres - centres.min(0)) / extent, 9)
+    distinct = np.array([len(np.unique(column)) for column in scaled.T])
+    left = float(len(np.unique(scaled, axis=0)))
     cells = np.ones(len(extent))
-    left, pending = float(number), sorted(range(len(extent)), key=lambda d: distinct[d])
+    pending = sorted(range(len(extent)), key=lambda d: distinct[d])
     while pending:
         d = pending.pop(0)
         cells[d] = min(distinct[d], max(1.0, left ** (1.0 / (len(pending) + 1))))
         left /= cells[d]
-    span = np.ptp(centre, axis=0) * extent
-    steps = np.maximum(cells - 1.0, 1.0)
-    return np.where(span > 0, span / steps, extent)
+    span = np.ptp(centres, axis=0)
+    return np.where(span > 0, span / np.maximum(cells - 1.0, 1.0), extent)

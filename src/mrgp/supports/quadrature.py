@@ -1,7 +1,7 @@
 """Rules that replace a box by weighted nodes (theory 1.1)."""
 
 import dataclasses
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -27,9 +27,15 @@ def _tensor(
     return np.stack([x.ravel() for x in nodes], -1), np.prod([w.ravel() for w in weights], axis=0)
 
 
+def _check_number(number: Any, name: str) -> None:
+    counts = number if isinstance(number, tuple) else (number,)
+    if not counts or not all(isinstance(c, int) and c >= 1 for c in counts):
+        raise ValueError(f"{name} takes a positive whole number, or a tuple of them; got {number}.")
+
+
 def _counts(number: int | tuple[int, ...], flat: tuple[bool, ...], name: str) -> list[int]:
     counts = (number,) * len(flat) if isinstance(number, int) else tuple(number)
-    if len(counts) != len(flat) or min(counts) < 1:
+    if len(counts) != len(flat):
         raise ValueError(
             f"{name} takes one positive number, or one for each of the {len(flat)} inputs;"
             f" got {number}."
@@ -41,7 +47,10 @@ def _counts(number: int | tuple[int, ...], flat: tuple[bool, ...], name: str) ->
 class Midpoint:
     """A uniform grid of cell midpoints, `number` along each side."""
 
-    number: int | tuple[int, ...] = 10
+    number: Any = 10
+
+    def __post_init__(self) -> None:
+        _check_number(self.number, "Midpoint")
 
     def on_unit_cube(
         self, flat: tuple[bool, ...]
@@ -55,7 +64,10 @@ class Midpoint:
 class GaussLegendre:
     """A tensor Gauss-Legendre rule, `number` nodes along each side."""
 
-    number: int | tuple[int, ...] = 5
+    number: Any = 5
+
+    def __post_init__(self) -> None:
+        _check_number(self.number, "GaussLegendre")
 
     def on_unit_cube(
         self, flat: tuple[bool, ...]
@@ -69,14 +81,17 @@ class GaussLegendre:
 class Sobol:
     """A Sobol sequence of `number` nodes with equal weights; `number` is a power of two."""
 
-    number: int = 64
+    number: Any = 64
+
+    def __post_init__(self) -> None:
+        number = self.number
+        if not isinstance(number, int) or number < 1 or number & (number - 1):
+            raise ValueError(f"Sobol takes a power of two; got {number}.")
 
     def on_unit_cube(
         self, flat: tuple[bool, ...]
     ) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
         """Return the unscrambled sequence, moved to the middle of its finest cells."""
-        if self.number < 1 or self.number & (self.number - 1):
-            raise ValueError(f"Sobol takes a power of two; got {self.number}.")
         if all(flat):
             return np.full((1, len(flat)), 0.5), np.ones(1)
         draws = qmc.Sobol(len(flat), scramble=False).random(self.number) + 0.5 / self.number

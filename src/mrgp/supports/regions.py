@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -30,7 +31,7 @@ class Points(Support):
         return self.x.shape[0]
 
     def __getitem__(self, index: Any) -> "Points":
-        index = _rows(index)
+        index = _rows(index, len(self))
         return dataclasses.replace(self, x=self.x[index], weights=self.weights[index])
 
     @property
@@ -52,7 +53,7 @@ class Points(Support):
     def shift(self, offset: Float[AnyArray, " d"]) -> "Points":
         return dataclasses.replace(self, x=self.x - offset[None, :])
 
-    def atoms(self) -> Atoms:
+    def atoms(self, along: tuple[int, ...] = (), rule: Rule = DEFAULT_RULE) -> Atoms:
         x = self.x[:, None, :]
         return Atoms(x, x, self.weights[:, None], (True,) * self.dimension)
 
@@ -75,7 +76,7 @@ class Nodes(Support):
         return self.x.shape[0]
 
     def __getitem__(self, index: Any) -> "Nodes":
-        index = _rows(index)
+        index = _rows(index, len(self))
         return dataclasses.replace(self, x=self.x[index], weights=self.weights[index])
 
     @property
@@ -99,7 +100,7 @@ class Nodes(Support):
     def shift(self, offset: Float[AnyArray, " d"]) -> "Nodes":
         return dataclasses.replace(self, x=self.x - offset[None, None, :])
 
-    def atoms(self) -> Atoms:
+    def atoms(self, along: tuple[int, ...] = (), rule: Rule = DEFAULT_RULE) -> Atoms:
         return Atoms(self.x, self.x, self.weights, (True,) * self.dimension)
 
     def quadrature(self, rule: Rule = DEFAULT_RULE) -> "Nodes":
@@ -122,7 +123,7 @@ class Boxes(Support):
         return self.lower.shape[0]
 
     def __getitem__(self, index: Any) -> "Boxes":
-        i = _rows(index)
+        i = _rows(index, len(self))
         lower, upper, weights = self.lower[i], self.upper[i], self.weights[i]
         return dataclasses.replace(self, lower=lower, upper=upper, weights=weights)
 
@@ -146,17 +147,23 @@ class Boxes(Support):
         lower, upper = self.lower - offset[None, :], self.upper - offset[None, :]
         return dataclasses.replace(self, lower=lower, upper=upper)
 
-    def atoms(self) -> Atoms:
+    def atoms(self, along: tuple[int, ...] = (), rule: Rule = DEFAULT_RULE) -> Atoms:
         lower, upper = self.lower[:, None, :], self.upper[:, None, :]
-        return Atoms(lower, upper, self.weights[:, None], self.flat)
+        if all(self.flat[d] for d in along):
+            return Atoms(lower, upper, self.weights[:, None], self.flat)
+        chosen = tuple(d in along for d in range(self.dimension))
+        whole = tuple(f or not c for f, c in zip(self.flat, chosen, strict=True))
+        unit, share = rule.on_unit_cube(whole)
+        x = lower + (upper - lower) * unit[None, :, :]
+        mask = np.array(chosen)
+        flat = tuple(f or c for f, c in zip(self.flat, chosen, strict=True))
+        weights = self.weights[:, None] * share[None, :]
+        return Atoms(_where(mask, x, lower), _where(mask, x, upper), weights, flat)
 
     def quadrature(self, rule: Rule = DEFAULT_RULE) -> Nodes:
         """Replace each box by the nodes of a rule (`Midpoint`, `GaussLegendre`, `Sobol`)."""
-        unit, share = rule.on_unit_cube(self.flat)
-        width = (self.upper - self.lower)[:, None, :]
-        x = self.lower[:, None, :] + width * unit[None, :, :]
-        weights = self.weights[:, None] * share[None, :]
-        return Nodes(x, weights, inputs=self.inputs, kind=self.kind)
+        atoms = self.atoms(tuple(range(self.dimension)), rule)
+        return Nodes(atoms.lower, atoms.weights, inputs=self.inputs, kind=self.kind)
 
     def collapse(self) -> Points:
         """Return the center-point view: one node at the centre, carrying all the weight."""
@@ -256,7 +263,8 @@ def _boxes(
         )
     require_finite(lower, low, where)
     require_finite(upper, high, where)
-    lower, upper = lower.reshape(len(lower), -1), upper.reshape(len(upper), -1)
+    if ndim == 1:
+        lower, upper = lower[:, None], upper[:, None]
     wrong = (upper < lower).any(1)
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -328,6 +336,12 @@ def _center_points(support: Nodes | Boxes) -> Points:
     return Points(centre, total, inputs=support.inputs, kind=support.kind)
 
 
+def _where(mask: np.ndarray, chosen: AnyArray, other: AnyArray) -> AnyArray:
+    """Take some input columns from one array and the rest from another, NumPy or JAX."""
+    where = np.where if isinstance(chosen, np.ndarray) else jnp.where
+    return where(mask[None, None, :], chosen, other)
+
+
 def _multiplier(weights: Any, n: int, kind: Kind, where: str) -> np.ndarray:
     if weights is None:
         return np.ones(n)
@@ -351,8 +365,10 @@ def _fill_padding(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.where(used[:, :, None], x, first)
 
 
-def _rows(index: Any) -> Any:
+def _rows(index: Any, n: int) -> Any:
     """Keep one region a region: an integer selects a support of length one."""
     if isinstance(index, int | np.integer):
-        return slice(index, index + 1 or None)
-    return np.asarray(index) if isinstance(index, list) else index
+        if not -n <= index < n:
+            raise IndexError(f"Region {index} does not exist; there are {n}.")
+        return slice(index % n, index % n + 1)
+    return np.asarray(index, dtype=int if not index else None) if isinstance(index, list) else index
