@@ -178,5 +178,5 @@ def test_wrong_calls_say_what_to_do():
         mrgp.fit(mrgp.MRGP(), data(), weights={"satellite": 0.5})
     with pytest.raises(ValueError, match="weight of 'source' must be positive"):
         mrgp.fit(mrgp.MRGP(), data(), weights={"source": -1.0})
-    with pytest.raises(ValueError, match="must be at least 1"):
+    with pytest.raises(ValueError, match="max_steps must be a whole number, at least 1"):
         mrgp.LBFGS(max_steps=0)

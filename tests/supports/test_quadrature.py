@@ -100,17 +100,25 @@ def test_points_and_nodes_are_their_own_quadrature():
 
 
 @pytest.mark.parametrize(
-    ("rule", "text"),
+    ("make", "text"),
     [
-        (mrgp.Midpoint(0), "Midpoint takes one positive number, or one for each of the 2 inputs"),
-        (mrgp.Midpoint((2, 3, 4)), r"for each of the 2 inputs; got \(2, 3, 4\)"),
-        (mrgp.GaussLegendre(-1), "GaussLegendre takes one positive number"),
-        (mrgp.GaussLegendre((2, 0)), r"GaussLegendre takes one positive number.*got \(2, 0\)"),
-        (mrgp.Sobol(10), "Sobol takes a power of two; got 10"),
-        (mrgp.Sobol(0), "Sobol takes a power of two; got 0"),
+        (lambda: mrgp.Midpoint(0), "Midpoint takes a positive whole number, or a tuple of them"),
+        (lambda: mrgp.Midpoint(2.5), "Midpoint takes a positive whole number.*got 2.5"),
+        (lambda: mrgp.GaussLegendre(-1), "GaussLegendre takes a positive whole number.*got -1"),
+        (lambda: mrgp.GaussLegendre((2, 0)), r"positive whole number, .*got \(2, 0\)"),
+        (lambda: mrgp.GaussLegendre(()), r"positive whole number, .*got \(\)"),
+        (lambda: mrgp.Sobol(10), "Sobol takes a power of two; got 10"),
+        (lambda: mrgp.Sobol(0), "Sobol takes a power of two; got 0"),
     ],
 )
-def test_wrong_numbers_of_nodes_are_refused(rule, text):
+def test_wrong_numbers_of_nodes_are_refused(make, text):
+    with pytest.raises(ValueError, match=text):
+        make()
+
+
+@pytest.mark.parametrize("rule", [mrgp.Midpoint((2, 3, 4)), mrgp.GaussLegendre((2,))])
+def test_a_number_for_each_side_must_fit_the_inputs(rule):
+    text = f"{type(rule).__name__} takes one positive number, or one for each of the 2 inputs; got"
     with pytest.raises(ValueError, match=text):
         mrgp.boxes(LOWER, UPPER).quadrature(rule)
 

@@ -11,7 +11,7 @@ LIKELIHOODS = ("gaussian",)
 LARGEST = 1e100
 
 
-def as_values(values: Any, name: str) -> Float[np.ndarray, " n"]:
+def as_values(values: Any, name: str) -> Float[np.ndarray, "..."]:
     """Return a float64 copy of values, masked ones as NaN, or say that they are not numbers."""
     if np.ma.isMaskedArray(values):
         values = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)

@@ -302,6 +302,8 @@ def bind_variance(value: Open, binding: Binding, scale: Any = 1.0) -> Parameter:
         return value
     if value is None and binding.freeze:
         return fixed(typical)
+    if np.ndim(start) == 0:
+        typical = np.exp(np.log(typical).mean())
     prior = LogNormal(typical, np.asarray(VARIANCE_LOG_SD)) if binding.priors else None
     return positive(start, prior, scale=np.broadcast_to(typical, np.shape(start)))
 
