@@ -113,10 +113,12 @@ def test_indexing_takes_support_values_and_noise_together(index):
 
 
 def test_an_integer_selects_one_value():
-    # FAILS: y[0] is a number, not an array of one, so the copy refuses it.
-    one = observations(noise_variance=2.0)[0]
-    np.testing.assert_array_equal(one.y, [1.0])
-    np.testing.assert_array_equal(one.support.x, [[0.0]])
+    for index in (0, np.int64(3), -1):
+        one = observations(noise_variance=2.0)[index]
+        np.testing.assert_array_equal(one.y, Y[[index]])
+        np.testing.assert_array_equal(one.support.x, X[[index]])
+    with pytest.raises(IndexError):
+        observations()[4]
 
 
 def test_dropna_keeps_the_observed_values():

@@ -496,8 +496,6 @@ def test_quadrature_error_takes_a_reference_rule():
 
 
 def test_quadrature_error_does_not_depend_on_where_the_origin_is():
-    # FAILS: the kernel is bound to the geometry, whose centre Linear subtracts from its origin, but
-    # the support is not moved to that centre as it is in a fit.
     recipe = mrgp.RBF(0.5, variance=1.0) + mrgp.Linear(0.1)
     moved = mrgp.boxes(CELLS.lower + 1000.0, CELLS.upper + 1000.0)
     here = mrgp.quadrature_error(CELLS, mrgp.Midpoint(3), recipe)

@@ -104,3 +104,40 @@ def test_other_files_are_refused_with_a_reason(tmp_path):
         mrgp.load(tmp_path / "new")
     with pytest.raises(TypeError, match="save takes a fit"):
         mrgp.save(mrgp.MRGP(), tmp_path / "fit")
+
+
+def test_damaged_files_are_called_damaged(tmp_path):
+    path = tmp_path / "fit"
+    mrgp.save(mrgp.fit(mrgp.MRGP(), data(), optimiser=QUICK), path)
+    with zipfile.ZipFile(path) as archive:
+        members = {n: archive.read(n) for n in archive.namelist()}
+    header = json.loads(members["header.json"])
+
+    def load_with(changed):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in (members | changed).items():
+                if content is not None:
+                    archive.writestr(name, content)
+        return mrgp.load(path)
+
+    del header["fit"]["fields"]["status"]
+    for changed in (
+        {"header.json": b"{"},
+        {"header.json": b'{"schema": 1}'},
+        {"header.json": json.dumps(header).encode()},
+        {"arrays/0.npy": None},
+    ):
+        with pytest.raises(ValueError, match="is damaged"):
+            load_with(changed)
+    with pytest.raises(ValueError, match="holds no fit"):
+        load_with({"header.json": b'{"schema": 1, "fit": {"list": []}}'})
+
+
+def test_save_needs_a_folder_and_load_names_of_their_own(tmp_path):
+    fit = mrgp.fit(mrgp.MRGP(), data(), optimiser=QUICK)
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        mrgp.save(fit, tmp_path / "missing" / "fit")
+    mrgp.save(fit, tmp_path / "fit")
+    clash = type("RBF", (mrgp.RBF,), {})
+    with pytest.raises(ValueError, match="mrgp has a class RBF of its own"):
+        mrgp.load(tmp_path / "fit", types=[clash])

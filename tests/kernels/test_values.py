@@ -248,8 +248,8 @@ def test_kernels_combine_only_with_kernels_and_positive_numbers(value):
         (lambda: mrgp.RBF(dims=(0.5,)), "dims= takes input names or numbers"),
         (lambda: mrgp.RBF(dims=0).on(1), r"RBF already sees the inputs \(0,\)"),
         (lambda: mrgp.RBF(positive([1.0, 2.0])), r"lengthscale must be one number or 3.*\(2,\)"),
-        (lambda: mrgp.RBF(-1.0), "A positive parameter must exceed 0.0; got -1.0"),
-        (lambda: mrgp.Periodic(0.0), "Periodic: period must be positive; got 0.0"),
+        (lambda: mrgp.RBF(-1.0), "RBF: lengthscale must be positive and finite; got -1.0"),
+        (lambda: mrgp.Periodic(0.0), "Periodic: period must be positive and finite; got 0.0"),
     ],
 )
 def test_wrong_recipes_say_what_is_wrong(recipe, text):
@@ -258,10 +258,15 @@ def test_wrong_recipes_say_what_is_wrong(recipe, text):
 
 
 def test_a_wrong_number_of_lengthscales_says_how_many_are_meant():
-    # FAILS: bind_lengthscale broadcasts to the wrong shape before it checks the shape, so the user
-    # sees NumPy's "operands could not be broadcast".
     with pytest.raises(ValueError, match="lengthscale must be one number or 3, one for each input"):
         on_named_inputs(mrgp.RBF([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0])
+def test_a_period_given_as_a_parameter_must_be_positive_too(value):
+    # FAILS: only plain numbers are checked; a fixed period of zero makes the kernel NaN.
+    with pytest.raises(ValueError, match="period must be positive"):
+        mrgp.Periodic(fixed(value))(X, Z)
 
 
 OPEN = {

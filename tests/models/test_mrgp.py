@@ -316,3 +316,123 @@ def test_linear_functions_are_learned_about_any_origin():
     for kernel in (mrgp.Linear(), mrgp.Linear(origin=50.0), mrgp.Linear() + mrgp.Constant()):
         fit = mrgp.fit(mrgp.MRGP(kernel), data)
         np.testing.assert_allclose(mrgp.predict(fit, far).mean, [-7.0, 593.0], rtol=0.02, atol=0.5)
+
+
+def test_two_sensors_side_by_side_do_not_set_the_scale():
+    x = np.linspace(0, 100, 26)[:, None]
+    many = mrgp.Observations(mrgp.points(x), np.sin(x[:, 0] / 10), name="many")
+    near = mrgp.Observations(mrgp.points([[50.0], [50.0001]]), [-0.96, -0.95], name="near")
+    alone = mrgp.MRGP().build(mrgp.Dataset([many])).kernel.lengthscale.value
+    both = mrgp.MRGP().build(mrgp.Dataset([many, near])).kernel.lengthscale.value
+    assert both == pytest.approx(alone, rel=0.1)
+
+
+def variances(kernel):
+    """Return (value, trained) of each factor's variance once bound to data of variance 4."""
+    x = np.array([[0.0], [10.0]])
+    data = mrgp.Dataset([mrgp.Observations(mrgp.points(x), [-2.0, 2.0])])
+    factors = mrgp.MRGP(kernel).build(data).kernel.kernels
+    return [(float(np.squeeze(k.variance.value)), k.variance.trainable) for k in factors]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (mrgp.RBF() * mrgp.Periodic(5), [(4.0, True), (1.0, False)]),
+        (mrgp.RBF(variance=mrgp.fixed(1.0)) * mrgp.Periodic(5), [(1.0, False), (4.0, True)]),
+        (mrgp.RBF() * mrgp.Periodic(5, variance=2.0), [(1.0, False), (2.0, True)]),
+        (mrgp.RBF() * mrgp.Linear(), [(4.0, True), (0.01, False)]),
+        (mrgp.Linear() * mrgp.RBF(), [(0.04, True), (1.0, False)]),
+    ],
+)
+def test_a_product_trains_one_variance(kernel, expected):
+    assert variances(kernel) == [(pytest.approx(v), t) for v, t in expected]
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        mrgp.RBF(variance=[1.0, 2.0]),
+        mrgp.Periodic([24.0, 168.0]),
+        mrgp.Periodic(24.0, lengthscale=(1.0, 2.0)),
+        mrgp.White((1.0, 2.0)),
+        mrgp.Constant((1.0, 2.0)),
+    ],
+)
+def test_numbers_that_must_be_single_are(kernel):
+    with pytest.raises(ValueError, match="must be one number; got shape"):
+        kernel([[0.0, 0.0], [1.0, 1.0]])
+
+
+def test_a_failed_model_without_anything_to_train_is_not_called_converged():
+    x = np.arange(3.0)[:, None]
+    seen = mrgp.Observations(mrgp.points(x), [0.0, 1.0, 2.0], noise_variance=0.1)
+    kernel = NotANumber(mrgp.fixed(1.0), variance=mrgp.fixed(1.0))
+    with pytest.raises(mrgp.FitError, match="not finite, and there is nothing to train"):
+        mrgp.fit(mrgp.MRGP(kernel, mean="zero", method="exact"), mrgp.Dataset([seen]))
+
+
+class NotANumber(mrgp.RBF):
+    """A kernel that is not a number anywhere."""
+
+    def profile(self, squared):
+        return super().profile(squared) * np.nan
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: mrgp.VBAgg(method="magic"), "method= is one of"),
+        (lambda: mrgp.CenterPoint("x"), "takes a model such as"),
+        (lambda: mrgp.MRGP(quadrature=5), "takes a rule such as"),
+        (lambda: mrgp.MRGP(method="exact", inducing=5), "has no use with"),
+        (lambda: mrgp.RBF(lengthscale=-1.0), "lengthscale must be positive and finite; got -1.0"),
+        (lambda: mrgp.Periodic(0), "period must be positive and finite; got 0"),
+        (lambda: mrgp.LBFGS(max_steps=2.5), "max_steps must be a whole number"),
+        (lambda: mrgp.LogNormal(np.array(-1.0), 1.0), "must be positive and finite"),
+        (lambda: mrgp.Inducing(locations=np.zeros(3)), r"shape \[m, d\]"),
+    ],
+)
+@pytest.mark.usefixtures("as_users_see_it")
+def test_mistakes_are_refused_when_written(make, text):
+    with pytest.raises((ValueError, TypeError), match=text):
+        make()
+
+
+def test_an_interrupted_fit_keeps_its_history_and_other_errors_end_the_progress():
+    class Stop:
+        ended = False
+
+        def start(self, title, total):
+            pass
+
+        def update(self, step, text):
+            if step == 3:
+                raise self.error
+
+        def finish(self, text):
+            self.ended = True
+
+    x = np.linspace(0, 5, 17)[:, None]
+    data = mrgp.Dataset([mrgp.Observations(mrgp.points(x), np.sin(x[:, 0]))])
+    stop = Stop()
+    stop.error = KeyboardInterrupt()
+    assert len(mrgp.fit(mrgp.MRGP(), data, progress=stop).history) == 3
+    stop = Stop()
+    stop.error = RuntimeError("mine")
+    with pytest.raises(RuntimeError, match="mine"):
+        mrgp.fit(mrgp.MRGP(), data, progress=stop)
+    assert stop.ended
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+def test_weights_reach_no_vbagg():
+    x = np.arange(3.0)[:, None]
+    data = mrgp.Dataset([mrgp.Observations(mrgp.points(x), [0.0, 1.0, 2.0], name="s")])
+    for model in (mrgp.VBAgg(), mrgp.CenterPoint(mrgp.VBAgg())):
+        with pytest.raises(ValueError, match="all weights one by definition"):
+            mrgp.objective(model, data, {"s": 0.5})
+    with pytest.raises(TypeError, match="takes a mapping such as"):
+        mrgp.fit(mrgp.MRGP(), data, weights="auto")
+    with pytest.raises(TypeError, match=r"Write MRGP\(\)"):
+        mrgp.fit(mrgp.MRGP, data)

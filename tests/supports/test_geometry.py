@@ -66,12 +66,19 @@ def test_an_input_without_extent_counts_as_one():
     np.testing.assert_allclose(geometry.spacing, [1.0, 1.0])
 
 
-def test_several_supports_have_the_joint_extent_and_the_finest_spacing():
+def test_several_supports_have_the_joint_extent_and_the_spacing_of_all_their_centres():
     fine = mrgp.points(grid(np.arange(11) * 0.1))
     coarse = mrgp.intervals(np.arange(5) * 2.0 - 4.0, np.arange(5) * 2.0 - 2.0)
     geometry = Geometry.of((coarse, fine))
-    np.testing.assert_allclose(geometry.spacing, [0.1])
+    distinct = {-3.0, -1.0, 1.0, 3.0, 5.0} | {round(0.1 * i, 9) for i in range(11)}
+    np.testing.assert_allclose(geometry.spacing, [8.0 / (len(distinct) - 1)])
     np.testing.assert_allclose([geometry.extent[0], geometry.centre[0]], [10.0, 1.0])
+
+
+def test_a_second_source_on_the_same_grid_changes_nothing():
+    lower = grid(np.arange(4) * 2.0, np.arange(3) * 5.0)
+    cells, centres = mrgp.boxes(lower, lower + [2.0, 5.0]), mrgp.points(lower + [1.0, 2.5])
+    np.testing.assert_allclose(Geometry.of((cells, centres)).spacing, [2.0, 5.0])
 
 
 def test_contrasts_are_placed_at_the_middle_of_their_nodes():

@@ -196,16 +196,21 @@ def test_a_list_of_booleans_is_a_mask():
 
 
 def test_an_index_beyond_the_regions_is_an_error():
-    # FAILS: an integer becomes a slice, so regions that do not exist come back as an empty support;
-    # list(support) never ends for the same reason.
     for support in ALL.values():
         for index in (len(support), -len(support) - 1):
-            with pytest.raises(IndexError):
+            text = f"Region {index} does not exist; there are {len(support)}"
+            with pytest.raises(IndexError, match=text):
                 support[index]
 
 
+@each_support
+def test_iteration_gives_the_regions_one_by_one_and_ends(name):
+    regions = list(ALL[name])
+    assert [len(region) for region in regions] == [1] * len(ALL[name])
+    np.testing.assert_array_equal(np.concatenate([r.moment for r in regions]), ALL[name].moment)
+
+
 def test_an_empty_list_selects_no_regions():
-    # FAILS: np.asarray([]) is an array of floats, which NumPy refuses as an index.
     assert len(ALL["points"][[]]) == 0
 
 
