@@ -6,7 +6,7 @@ whatever units the user works in.
 """
 
 import abc
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -17,6 +17,7 @@ from jaxtyping import Array, Float
 from mrgp._types import AnyArray, float64
 
 T = TypeVar("T")
+FURTHEST = 12.0
 
 
 class Prior(eqx.Module):
@@ -89,8 +90,6 @@ class HalfNormal(Prior):
 class Transform(eqx.Module):
     """A smooth one-to-one map from unconstrained coordinates to parameter values."""
 
-    limit: ClassVar[float] = np.inf
-
     @abc.abstractmethod
     def forward(self, raw: AnyArray) -> Any:
         """Map raw coordinates to the value."""
@@ -98,6 +97,10 @@ class Transform(eqx.Module):
     @abc.abstractmethod
     def log_jacobian(self, raw: AnyArray) -> Float[AnyArray, "..."]:
         """Return log |d value / d raw|, elementwise for elementwise transforms."""
+
+    def bounds(self) -> tuple[Any, Any]:
+        """Return how low and how high raw coordinates may go in a fit."""
+        return -np.inf, np.inf
 
 
 class _Real(Transform):
@@ -114,11 +117,11 @@ class _Real(Transform):
 
 
 class _Positive(Transform):
-    """value = floor + scale * exp(raw)."""
+    """value = floor + scale * exp(raw), kept below a ceiling in fits."""
 
     floor: Any
     scale: Any
-    limit: ClassVar[float] = 12.0
+    ceiling: Any
 
     def forward(self, raw: AnyArray) -> Any:
         return self.floor + self.scale * jnp.exp(raw)
@@ -126,13 +129,16 @@ class _Positive(Transform):
     def log_jacobian(self, raw: AnyArray) -> Float[AnyArray, "..."]:
         return jnp.log(self.scale) + raw
 
+    def bounds(self) -> tuple[Any, Any]:
+        ceiling = np.log((np.asarray(self.ceiling) - self.floor) / np.asarray(self.scale))
+        return -FURTHEST, np.minimum(ceiling, FURTHEST)
+
 
 class _Bounded(Transform):
     """value = low + (high - low) * logistic(raw)."""
 
     low: Any
     high: Any
-    limit: ClassVar[float] = 15.0
 
     def forward(self, raw: AnyArray) -> Any:
         return self.low + (self.high - self.low) * jax.nn.sigmoid(raw)
@@ -140,6 +146,9 @@ class _Bounded(Transform):
     def log_jacobian(self, raw: AnyArray) -> Float[AnyArray, "..."]:
         inside = jax.nn.log_sigmoid(raw) + jax.nn.log_sigmoid(-raw)
         return jnp.log(self.high - self.low) + inside
+
+    def bounds(self) -> tuple[Any, Any]:
+        return -FURTHEST, FURTHEST
 
 
 class _LowerTriangular(Transform):
@@ -187,12 +196,17 @@ class Parameter(eqx.Module):
 
 
 def positive(
-    value: Any, prior: Prior | None = None, *, floor: float = 0.0, scale: Any = None
+    value: Any,
+    prior: Prior | None = None,
+    *,
+    floor: float = 0.0,
+    ceiling: Any = np.inf,
+    scale: Any = None,
 ) -> Parameter:
     """Make a trained positive parameter that starts at `value`.
 
-    `floor` is the least value it may take, `scale` the size of one unit for the optimiser (default:
-    the value itself).
+    `floor` and `ceiling` are the least and the largest value a fit may give it, `scale` the size of
+    one unit for the optimiser (default: the value itself).
 
     >>> float(positive(2.0).value)
     2.0
@@ -201,7 +215,9 @@ def positive(
     if not np.all(excess > 0):
         raise ValueError(f"A positive parameter must exceed {floor}; got {value}.")
     scale = excess if scale is None else _number(scale)
-    return Parameter(_number(np.log(excess / scale)), _Positive(_number(floor), scale), prior)
+    ceiling = np.broadcast_to(np.maximum(ceiling, value), value.shape)
+    raw = _number(np.log(excess / scale))
+    return Parameter(raw, _Positive(_number(floor), scale, ceiling), prior)
 
 
 def bounded(value: Any, low: float, high: float, prior: Prior | None = None) -> Parameter:
@@ -285,6 +301,16 @@ def partition(tree: T) -> tuple[T, T]:
     return eqx.partition(tree, jax.tree.map(mask, tree, is_leaf=is_parameter))
 
 
-def limits(tree: Any) -> list[float]:
-    """Return, for each trained parameter in order, how far its raw coordinates may go from zero."""
-    return [p.transform.limit for p in parameters(tree) if p.trainable]
+def limits(tree: Any) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " p"]]:
+    """Return how low and how high each trained raw coordinate may go, in order."""
+    trained = [p for p in parameters(tree) if p.trainable]
+    pairs = [[np.broadcast_to(b, np.shape(p.raw)) for b in p.transform.bounds()] for p in trained]
+    low, high = ([np.ravel(pair[i]) for pair in pairs] for i in (0, 1))
+    return np.concatenate([np.zeros(0), *low]), np.concatenate([np.zeros(0), *high])
+
+
+def at_limit(parameter: Parameter) -> bool:
+    """Tell whether a trained parameter ended where a fit may go no further."""
+    low, high = parameter.transform.bounds()
+    raw = np.asarray(parameter.raw)
+    return bool(np.any((raw <= np.asarray(low) + 1e-6) | (raw >= np.asarray(high) - 1e-6)))

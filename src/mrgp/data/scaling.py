@@ -61,6 +61,12 @@ def _offset_and_scale(data: Dataset) -> tuple[float, float]:
     if measure == 0:
         return 0.0, float(np.std(y)) or 1.0
     offset = float(total @ y) / measure
-    scale = float(np.sqrt(np.sum((y - offset * total) ** 2) / measure))
+    residual = y - offset * total
+    if np.ptp(np.abs(total)) <= 1e-9 * np.abs(total).max():
+        scale = float(np.sqrt(residual @ residual / measure))
+    else:
+        # Totals of very different regions: each region's density counts alike, outliers little.
+        densities = residual[total != 0] / total[total != 0]
+        scale = float(np.median(np.abs(densities)) * 1.4826)
     # A constant field has no spread of its own: its level, or one, stands in.
     return offset, scale if scale > 1e-13 * abs(offset) else abs(offset) or 1.0

@@ -38,13 +38,15 @@ class Posterior(eqx.Module):
     """A Gaussian process given data, as covariances with a set of anchors.
 
     With k the covariances between L f and the anchors: mean k^T alpha, variance
-    var(L f) - |root k|^2. Anchors are inducing inputs, or the data's own supports.
+    var(L f) - |root k|^2. Anchors are inducing inputs, or the data's own supports. `unexplained` is
+    the share of the data's prior variance that inducing inputs cannot express.
     """
 
     anchors: tuple[Support, ...]
     ratios: tuple[Float[AnyArray, ""], ...]
     alpha: Float[AnyArray, " m"]
     root: Float[AnyArray, "r m"]
+    unexplained: Float[AnyArray, ""]
 
     def moments(
         self, kernel: Kernel, support: Support, rule: Rule = DEFAULT_RULE
@@ -82,7 +84,8 @@ def exact_posterior(kernel: Kernel, data: LinearGaussian, rule: Rule = DEFAULT_R
     """Condition on the data, anchored at the data's own supports."""
     factor = _exact_factor(kernel, data, rule)
     root = solve_lower(factor, jnp.eye(factor.shape[0]))
-    return Posterior(data.supports, data.ratios, root.T @ (root @ data.residual), root)
+    alpha = root.T @ (root @ data.residual)
+    return Posterior(data.supports, data.ratios, alpha, root, jnp.zeros(()))
 
 
 def _exact_factor(kernel: Kernel, data: LinearGaussian, rule: Rule) -> Float[Array, "n n"]:
@@ -101,6 +104,7 @@ class _Projection(NamedTuple):
     basis: Float[Array, "m n"]
     factor: Float[Array, "m m"]
     residual: Float[Array, " n"]
+    total: Float[Array, ""]
     unexplained: Float[Array, ""]
 
 
@@ -115,8 +119,9 @@ def _project(
     root_precision = 1.0 / jnp.sqrt(data.noise)
     basis = solve_lower(prior, (cross * root_precision[:, None]).T)
     factor = cholesky(add_diagonal(basis @ basis.T, 1.0))
-    unexplained = jnp.sum(own * root_precision**2) - jnp.sum(basis**2)
-    return _Projection(prior, basis, factor, data.residual * root_precision, unexplained)
+    total = jnp.sum(own * root_precision**2)
+    unexplained = total - jnp.sum(basis**2)
+    return _Projection(prior, basis, factor, data.residual * root_precision, total, unexplained)
 
 
 def collapsed_log_evidence(
@@ -148,4 +153,5 @@ def collapsed_posterior(
     inverse = solve_lower(p.prior, jnp.eye(locations.shape[0]))
     root = (jnp.sqrt(shrink)[:, None] * vectors.T) @ inverse
     anchors = (Points(locations, jnp.ones(locations.shape[0])),)
-    return Posterior(anchors, (jnp.ones(()),), solve_upper(p.prior, whitened), root)
+    alpha = solve_upper(p.prior, whitened)
+    return Posterior(anchors, (jnp.ones(()),), alpha, root, p.unexplained / p.total)

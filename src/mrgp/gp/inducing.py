@@ -15,27 +15,31 @@ from mrgp.supports import Geometry, Midpoint, Sobol, Support
 
 Strategy = Literal["kmeans", "grid", "subset", "greedy"]
 MOST_CANDIDATES = 20_000
+FEW, MANY = 200, 500
 
 
 @dataclasses.dataclass(frozen=True)
 class Inducing:
     """How many inducing inputs, where, and whether they are trained.
 
-    `locations` gives them outright, in the user's coordinates. Where the data have no more
+    The default number is 200 for one input and 500 for more. `locations` gives them outright, in the user's coordinates. Where the data have no more
     distinct nodes than `number`, the nodes themselves are used.
 
     >>> Inducing(100, strategy="greedy")
     Inducing(number=100, strategy='greedy', train=False, locations=None)
     """
 
-    number: int = 200
+    number: Any = None
     strategy: str = "kmeans"
     train: bool = False
     locations: Any = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.number, int | np.integer) or self.number < 1:
-            raise ValueError(f"inducing: the number must be at least 1; got {self.number}.")
+        whole = isinstance(self.number, int | np.integer)
+        if self.number is not None and not (whole and self.number >= 1):
+            raise ValueError(
+                f"inducing: the number must be a whole number, at least 1; got {self.number}."
+            )
         if self.strategy not in get_args(Strategy):
             raise ValueError(
                 f"inducing: the strategy is one of {get_args(Strategy)}; got {self.strategy!r}."
@@ -56,8 +60,8 @@ class Inducing:
             return value
         if isinstance(value, str):
             return cls(strategy=value)
-        if isinstance(value, int | np.integer):
-            return cls(int(value))
+        if isinstance(value, int | float | np.number):
+            return cls(value)
         locations = np.asarray(value, dtype=np.float64)
         return cls(max(len(np.atleast_1d(locations)), 1), locations=locations)
 
@@ -69,7 +73,7 @@ def place(
     rng = np.random.default_rng(seed)
     geometry = Geometry.of(supports)
     candidates = _candidates(supports, rng)
-    number = inducing.number
+    number = inducing.number or (FEW if candidates.shape[1] == 1 else MANY)
     if inducing.strategy == "grid":
         return _grid(candidates, number, geometry)
     if len(candidates) <= number:

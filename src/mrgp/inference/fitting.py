@@ -14,6 +14,7 @@ from mrgp.data import Dataset, Scaling, as_seed
 from mrgp.inference.objectives import as_arrays, build_objective, check_model
 from mrgp.inference.optimisers import LBFGS, Status, maximise
 from mrgp.inference.progress import as_progress
+from mrgp.parameters import Parameter, at_limit
 
 
 class FitError(RuntimeError):
@@ -62,17 +63,20 @@ class Fit:
         """Describe the fit in words: data, status, parameters."""
         lines = [f"{_recipe_name(self.recipe)}, {self.status}"]
         if len(self.history):
-            lines.append(f"  log evidence (bound) + log prior: {self.history[-1]:.3f}")
+            lines.append(f"  log evidence or bound, with log prior: {self.history[-1]:.3f}")
         for process, (used, missing) in self.counts.items():
             dropped = f", {missing} missing left out" if missing else ""
             weight = self.weights[process]
             weighted = f", composite weight {weight:.3g}" if weight != 1 else ""
-            lines.append(f"  {process[0]}, {process[1]}: {used} values{dropped}{weighted}")
-        lines.append(f"  {self.model.account}")
-        width = max(map(len, self.parameters()), default=0)
-        for name, value in self.parameters().items():
+            values = "1 value" if used == 1 else f"{used} values"
+            units = f" in {self.units[process[1]]}" if self.units.get(process[1]) else ""
+            lines.append(f"  {process[0]}, {process[1]}: {values}{units}{dropped}{weighted}")
+        lines.append(f"  {self.model.account(self.state)}")
+        values, named = self.parameters(), self.model.named()
+        width = max(map(len, values), default=0)
+        for name, value in values.items():
             numbers = ", ".join(f"{v:.4g}" for v in np.ravel(value))
-            lines.append(f"  {name:<{width}}  {numbers}")
+            lines.append(f"  {name:<{width}}  {numbers}{_remark(named.get(name))}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -137,6 +141,14 @@ def fit(
 @eqx.filter_jit
 def _condition(model: Any, records: Any) -> Any:
     return model.condition(records)
+
+
+def _remark(parameter: Parameter | None) -> str:
+    if parameter is None:
+        return ""
+    if not parameter.trainable:
+        return "  (fixed)"
+    return "  (at its limit)" if at_limit(parameter) else ""
 
 
 def _is_finite(tree: Any) -> bool:

@@ -111,9 +111,7 @@ class _Search:
         leaves, self.treedef = jax.tree.flatten(objective.start)
         self.shapes = [leaf.shape for leaf in leaves]
         self.origin = np.concatenate([np.zeros(0), *(np.ravel(leaf) for leaf in leaves)])
-        bound = limits(eqx.combine(objective.start, objective.frozen))
-        sizes = [int(np.prod(shape)) for shape in self.shapes]
-        self.limit = np.repeat(bound, sizes)
+        self.low, self.high = limits(eqx.combine(objective.start, objective.frozen))
         self.size = float(sum(len(r.y) for r in objective.records))
         self.log_unit = log_unit
         self.best, self.lowest, self.history = self.origin, np.inf, []
@@ -149,9 +147,9 @@ class _Search:
 
     def choose_starts(self, rng: np.random.Generator) -> list[Vector]:
         """Return the default start and random ones about it, best bound first."""
-        trained = np.isfinite(self.limit)
-        draws = rng.standard_normal((self.settings.candidates, len(self.origin))) * trained
-        candidates = [self.origin, *(self.origin + draws)]
+        moved = np.isfinite(self.low)
+        draws = rng.standard_normal((self.settings.candidates, len(self.origin))) * moved
+        candidates = [self.origin, *np.clip(self.origin + draws, self.low, self.high)]
         losses = [self.evaluate(c)[0] for c in candidates]
         order = np.argsort(losses, kind="stable")
         return [candidates[i] for i in order[: self.settings.starts] if losses[i] < 1e10]
@@ -166,13 +164,12 @@ class _Search:
             bound = -history[-1] * self.size
             self.progress.update(len(history), f"step {len(history)}, bound {bound:.2f}")
 
-        bounds = np.stack([-self.limit, self.limit], 1)
         result = minimize(
             self.evaluate,
-            np.clip(start, bounds[:, 0], bounds[:, 1]),
+            np.clip(start, self.low, self.high),
             jac=True,
             method="L-BFGS-B",
-            bounds=bounds,
+            bounds=np.stack([self.low, self.high], 1),
             callback=callback,
             options={
                 "maxiter": self.settings.max_steps,

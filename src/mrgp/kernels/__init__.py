@@ -10,6 +10,7 @@ from mrgp.kernels.base import (
     Separable,
     Sum,
     Term,
+    kernel_parameters,
     separable,
 )
 from mrgp.kernels.stationary import RBF, Matern, Matern12, Matern32, Matern52, Stationary
@@ -37,5 +38,6 @@ __all__ = [
     "White",
     "has_white",
     "is_stationary",
+    "kernel_parameters",
     "separable",
 ]

@@ -7,6 +7,7 @@ import itertools
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -23,6 +24,8 @@ Open = Any
 in a bound kernel: a `Parameter`; after `unwrap`: an array."""
 
 VARIANCE_LOG_SD = 1.5
+LONGEST = 3.0
+LARGEST = 100.0
 
 
 class Factor(NamedTuple):
@@ -275,11 +278,37 @@ def separable(**kernels: Kernel) -> Kernel:
     return Separable(tuple(kernels), tuple(kernels.values()))
 
 
+def kernel_parameters(kernel: Kernel, inputs: tuple[str, ...]) -> dict[str, Parameter]:
+    """Return the parameters of a bound kernel by name.
+
+    The parts of a composed kernel go by their class, with their inputs where they see only some,
+    and a number where that is not enough: `kernel.Matern32(time).lengthscale`.
+    """
+    is_leaf = lambda node: isinstance(node, LeafKernel)  # noqa: E731
+    leaves = [k for k in jax.tree.leaves(kernel, is_leaf=is_leaf) if isinstance(k, LeafKernel)]
+    found: dict[str, Parameter] = {}
+    used: dict[str, int] = {}
+    for leaf in leaves:
+        prefix = "kernel"
+        if leaf is not kernel:
+            seen = ", ".join(inputs[d] for d in leaf.columns)
+            prefix += f".{type(leaf).__name__}" + (
+                f"({seen})" if len(leaf.columns) < len(inputs) else ""
+            )
+            used[prefix] = used.get(prefix, 0) + 1
+            prefix += f" {used[prefix]}" if used[prefix] > 1 else ""
+        for field in dataclasses.fields(leaf):
+            value = getattr(leaf, field.name)
+            if isinstance(value, Parameter):
+                found[f"{prefix}.{field.name}"] = value
+    return found
+
+
 def bind_lengthscale(value: Open, dims: tuple[int, ...], binding: Binding) -> Parameter:
     """Start a lengthscale at the given number, or one for each input from the geometry.
 
-    The default prior leaves little mass below the spacing of supports and little above the domain
-    (theory 5.6).
+    The default prior leaves little mass below the spacing of supports and little above the domain,
+    and a fit stops at three times the domain (theory 5.6).
     """
     if isinstance(value, Parameter):
         check_shape(value.raw, ((), (len(dims),)), "lengthscale")
@@ -289,8 +318,12 @@ def bind_lengthscale(value: Open, dims: tuple[int, ...], binding: Binding) -> Pa
         typical, spread = np.exp(np.log(typical).mean()), spread.max()
     start = np.asarray(typical if value is None else value, np.float64)
     check_shape(start, ((), (len(dims),)), "lengthscale")
-    prior = LogNormal(typical, spread) if binding.priors else None
-    return positive(start, prior, scale=np.broadcast_to(typical, start.shape))
+    scale = np.broadcast_to(typical, start.shape)
+    if not binding.priors:
+        return positive(start, scale=scale)
+    extent = binding.geometry.extent[list(dims)]
+    ceiling = LONGEST * (extent if start.ndim else extent.max())
+    return positive(start, LogNormal(typical, spread), scale=scale, ceiling=ceiling)
 
 
 def bind_variance(value: Open, binding: Binding, scale: Any = 1.0) -> Parameter:
@@ -304,8 +337,11 @@ def bind_variance(value: Open, binding: Binding, scale: Any = 1.0) -> Parameter:
         return fixed(typical)
     if np.ndim(start) == 0:
         typical = np.exp(np.log(typical).mean())
-    prior = LogNormal(typical, np.asarray(VARIANCE_LOG_SD)) if binding.priors else None
-    return positive(start, prior, scale=np.broadcast_to(typical, np.shape(start)))
+    scale = np.broadcast_to(typical, np.shape(start))
+    if not binding.priors:
+        return positive(start, scale=scale)
+    prior = LogNormal(typical, np.asarray(VARIANCE_LOG_SD))
+    return positive(start, prior, scale=scale, ceiling=LARGEST * scale)
 
 
 def check_shape(value: Any, allowed: tuple[tuple[int, ...], ...], name: str) -> None:

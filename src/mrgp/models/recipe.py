@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from mrgp._types import AnyArray
 from mrgp.data import Dataset, Record, Scaling
+from mrgp.parameters import Parameter
 from mrgp.supports import Support
 
 Process = tuple[str, str]
@@ -19,8 +20,7 @@ class Built(Protocol):
 
     processes: tuple[Process, ...]
 
-    @property
-    def account(self) -> str:
+    def account(self, state: Any) -> str:
         """How the posterior is held, in words."""
         ...
 
@@ -46,6 +46,10 @@ class Built(Protocol):
 
     def observation_noise(self, process: Process) -> float:
         """Return the noise variance of a new observation of a process."""
+        ...
+
+    def named(self) -> dict[str, Parameter]:
+        """Return the parameters by name."""
         ...
 
     def report(self, scaling: Scaling) -> dict[str, np.ndarray]:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -23,21 +22,22 @@ from mrgp.gp import (
     needs_nodes,
     place,
 )
-from mrgp.kernels import Binding, Kernel, Matern32
+from mrgp.kernels import Binding, Kernel, Matern32, kernel_parameters
 from mrgp.likelihoods import tempering_constant
 from mrgp.models.recipe import Process
-from mrgp.parameters import LogNormal, Parameter, fixed, is_parameter, positive, real, unwrap
+from mrgp.parameters import LogNormal, Parameter, fixed, positive, real, unwrap
 from mrgp.supports import DEFAULT_RULE, Geometry, Rule, Support
 
 Method = Literal["auto", "exact", "collapsed"]
 Bias = Literal["none", "offset", "affine"]
 Mean = Literal["zero", "constant", "linear"]
 
-EXACT_LIMIT = 600
-EXACT_NODE_PAIRS = 4_000_000
+EXACT_LIMIT = 1500
+EXACT_NODE_PAIRS = 9_000_000
 NOISE_SHARE = 0.1
 NOISE_LOG_SD = 2.0
 NOISE_FLOOR = 1e-6
+LOOSE = 0.05
 RATIO_LOG_SD = 1.0
 
 
@@ -56,6 +56,7 @@ class SingleGP(eqx.Module):
     locations: Any
     known_noise: dict[str, Float[AnyArray, ""]]
     processes: tuple[Process, ...] = eqx.field(static=True)
+    inputs: tuple[str, ...] = eqx.field(static=True)
     target: str = eqx.field(static=True)
     rule: Rule = eqx.field(static=True)
 
@@ -102,33 +103,39 @@ class SingleGP(eqx.Module):
             return float(self.known_noise[source])
         return float(self.noise_variance[source].value)
 
+    def named(self) -> dict[str, Parameter]:
+        """Return the parameters by name; kernels inside others go by their class and inputs."""
+        found = kernel_parameters(self.kernel, self.inputs)
+        for field in ("noise_variance", "offset", "ratio"):
+            found |= {f"{field}[{k}]": v for k, v in getattr(self, field).items()}
+        return found
+
     def report(self, scaling: Scaling) -> dict[str, np.ndarray]:
-        """Return the parameters by name, in the user's units."""
-        found = {}
-        for path, leaf in jax.tree_util.tree_leaves_with_path(self, is_leaf=is_parameter):
-            name = _path_name(path)
-            if is_parameter(leaf) and name not in ("mean", "locations"):
-                found[name] = np.asarray(leaf.value)
+        """Return the parameters' values by name, in the user's units."""
+        found = {name: np.asarray(parameter.value) for name, parameter in self.named().items()}
+        level = scaling.offset[0]
         for source in self.offset:
-            # Values are centred before c + r L f: undoing that moves (1 - r) offsets into c.
+            # Values are centred before c + r L f: undoing that moves (1 - r) levels into c.
             ratio = found.get(f"ratio[{source}]", 1.0)
-            found[f"offset[{source}]"] = (
-                found[f"offset[{source}]"] + (1.0 - ratio) * scaling.offset[0]
+            found[f"offset[{source}]"] = np.asarray(
+                found[f"offset[{source}]"] + (1 - ratio) * level
             )
-        coefficients = np.asarray(self.mean.value)
-        level = scaling.offset[0] + (coefficients[0] if len(coefficients) else 0.0)
-        slopes = coefficients[1:]
+        constant, slopes = np.split(np.asarray(self.mean.value), [1])
         if len(slopes):
             level = level - slopes @ scaling.centre
             found["mean.slope"] = slopes
-        return found | {"mean.constant": np.asarray(level)}
+        return found | {"mean.constant": np.asarray(level + constant.sum())}
 
-    @property
-    def account(self) -> str:
-        """How the posterior is held, in words."""
+    def account(self, state: Posterior) -> str:
+        """Say how the posterior is held, and how well."""
         if self.locations is None:
             return "exact: the training data are kept in the fit, and saved with it"
-        return f"sparse: {self.locations.raw.shape[0]} inducing inputs"
+        share = float(state.unexplained)
+        advice = "; more would help" if share > LOOSE else ""
+        return (
+            f"sparse: {self.locations.raw.shape[0]} inducing inputs, which leave {share:.1%} of the"
+            f" prior variance at the data unexplained{advice}"
+        )
 
     def _linear_gaussian(self, records: Sequence[Record]) -> LinearGaussian:
         noise, weight = self._noise(records)
@@ -245,6 +252,7 @@ class MRGP:
             },
             locations=self._place(data, supports, scaling, geometry, bound, key),
             processes=data.processes,
+            inputs=data.inputs,
             target=target,
             rule=self.quadrature,
         )
@@ -362,14 +370,5 @@ def _exact_is_cheap(data: Dataset, kernel: Kernel, rule: Rule) -> bool:
 
 
 def _typical_total(observations: Observations) -> float:
-    """Return the root mean square of L 1: noise on totals grows with the regions."""
-    total = np.asarray(observations.support.total)
-    return float(np.sqrt(np.mean(total**2))) or 1.0
-
-
-def _path_name(path: tuple[Any, ...]) -> str:
-    parts = (
-        f"[{p.key}]" if hasattr(p, "key") else f".{p.name}" if hasattr(p, "name") else f"[{p.idx}]"
-        for p in path
-    )
-    return "".join(parts).removeprefix(".")
+    """Return the median size of L 1: noise on totals grows with the regions."""
+    return float(np.median(np.abs(observations.support.total))) or 1.0
