@@ -12,7 +12,9 @@ from hypothesis import given, settings
 
 import mrgp
 from mrgp.parameters import (
+    FURTHEST,
     Parameter,
+    at_limit,
     bounded,
     fixed,
     is_parameter,
@@ -228,10 +230,27 @@ def test_changing_the_trained_part_changes_the_values():
         np.testing.assert_allclose(bare.period, 24.0)
 
 
-def test_limits_are_those_of_the_trained_transforms():
-    assert limits(tree()) == [12.0, 15.0, np.inf]
-    assert limits(real(1.0)) == [np.inf]
-    assert limits(fixed(1.0)) == []
+def test_limits_list_the_bounds_of_every_trained_raw_coordinate():
+    low, high = limits(tree())
+    assert len(low) == len(high) == 2 + 1 + 6
+    np.testing.assert_array_equal(low, [-FURTHEST] * 3 + [-np.inf] * 6)
+    np.testing.assert_array_equal(high, [FURTHEST] * 3 + [np.inf] * 6)
+    assert [bound.tolist() for bound in limits(real(1.0))] == [[-np.inf], [np.inf]]
+    assert [bound.tolist() for bound in limits(fixed(1.0))] == [[], []]
+
+
+def test_a_ceiling_limits_the_value_of_a_positive_parameter():
+    parameter = positive([1.0, 2.0], floor=0.5, scale=3.0, ceiling=10.0)
+    _, high = limits(parameter)
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(parameter.transform.forward(jnp.asarray(high)), [10.0, 10.0])
+
+
+def test_a_parameter_tells_whether_it_ended_at_its_limit():
+    free = positive(2.0, ceiling=10.0)
+    assert not at_limit(free)
+    for raw in (-FURTHEST, np.log(5.0)):
+        assert at_limit(eqx.tree_at(lambda p: p.raw, free, np.asarray(raw)))
 
 
 def test_log_prior_of_a_tree_sums_its_parameters():

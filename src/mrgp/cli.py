@@ -15,6 +15,8 @@ from mrgp import experiments
 from mrgp.datasets import Simulation, city
 from mrgp.inference import Bar, Lines, Progress
 
+TABLE_WIDTH = 170
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -32,18 +34,35 @@ def main() -> None:
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
         os.execv(sys.executable, [sys.executable, "-m", "mrgp.cli", *sys.argv[1:]])
     try:
-        app()
+        app(prog_name="mrgp")
     except (ValueError, OSError) as error:
         Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False)
         sys.exit(1)
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"mrgp {mrgp.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Fuse observations of different resolution, noise and bias."""
+
+
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("mrgp-demo"),
-    seed: Annotated[int, typer.Option(help="Seed of the simulated city.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated city.")] = 0,
 ) -> None:
     """Simulate a city seen by sensors and a satellite, fuse both, and compare with baselines."""
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"--out {out} is a file; give a folder.")
     console = Console()
     simulation = city(seed)
     console.print("A simulated city of 20 x 20 km, NO2 in ug/m3; its truth is known.")
@@ -152,14 +171,19 @@ def run(
     table = Table(*header, title=f"{name}: mean ± sd over seeds")
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    # A narrow terminal scrolls or wraps whole lines; squeezed columns cannot be read.
+    console = Console()
+    console.width = max(console.width, TABLE_WIDTH)
+    console.print(table)
     typer.echo(f"wrote {out / summary['experiment']}")
 
 
 @app.command()
 def info(fit: Annotated[Path, typer.Argument(help="A saved fit.")]) -> None:
     """Describe a saved fit."""
-    typer.echo(mrgp.load(fit).summary())
+    loaded = mrgp.load(fit)
+    typer.echo(loaded.summary())
+    typer.echo(f"  inputs: {', '.join(loaded.inputs)}")
 
 
 def parse_seeds(text: str) -> list[int]:

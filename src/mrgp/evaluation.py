@@ -26,6 +26,11 @@ def evaluate(prediction: Prediction, y: Any) -> dict[str, float]:
     >>> mrgp.evaluate(mrgp.predict(fit, mrgp.points([[0.5]])), [0.6])["n"]
     1
     """
+    if not isinstance(prediction, Prediction):
+        raise TypeError(
+            f"evaluate takes a Prediction first and values second; got {type(prediction).__name__}"
+            " first."
+        )
     values = as_values(y, "evaluate: y")
     if values.shape != (len(prediction),):
         raise ValueError(
@@ -82,7 +87,7 @@ def _mean_absolute(
 
 def _mape(error: Float[np.ndarray, " n"], values: Float[np.ndarray, " n"]) -> float:
     size = np.abs(values)
-    if np.any(size < 1e-3 * np.median(size)) or not np.all(size > 0):
+    if np.any(size < 0.05 * np.median(size)) or not np.all(size > 0):
         warnings.warn(
             "mape divides by values near zero; it says little about these data.", stacklevel=3
         )

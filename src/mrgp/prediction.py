@@ -70,6 +70,10 @@ class Prediction:
 
     def _standardise(self, value: Any) -> Components:
         """Return (value - mean) / sd; a sd of zero counts as the smallest number."""
+        if np.shape(value) not in ((), (len(self),)):
+            raise ValueError(
+                f"Give one number, or {len(self)}, one for each region; got shape {np.shape(value)}."
+            )
         sd = np.sqrt(np.maximum(self.variances, np.finfo(float).tiny))
         with np.errstate(over="ignore"):
             return (np.asarray(value, np.float64) - self.means) / sd
@@ -84,8 +88,8 @@ class Prediction:
 
     def quantile(self, q: float) -> Vector:
         """Return the q-quantile for each region."""
-        if not 0 < q < 1:
-            raise ValueError(f"quantile: q must lie between 0 and 1; got {q}.")
+        if not (np.ndim(q) == 0 and 0 < q < 1):
+            raise ValueError(f"quantile: q must be one number between 0 and 1; got {q}.")
         ends = self.means + ndtri(q) * np.sqrt(self.variances)
         low, high = ends.min(0), ends.max(0)
         if len(self.means) == 1:
@@ -98,8 +102,10 @@ class Prediction:
 
     def interval(self, level: float = 0.95) -> tuple[Vector, Vector]:
         """Return the central interval of a probability."""
-        if not 0 < level < 1:
-            raise ValueError(f"interval: the level must lie between 0 and 1; got {level}.")
+        if not (np.ndim(level) == 0 and 0 < level < 1):
+            raise ValueError(
+                f"interval: the level must be one number between 0 and 1; got {level}."
+            )
         return self.quantile(0.5 - 0.5 * level), self.quantile(0.5 + 0.5 * level)
 
     def sample(self, key: Any = 0, n: int = 1) -> Float[np.ndarray, "j n"]:
@@ -108,6 +114,8 @@ class Prediction:
         They are joint over the regions after `predict(..., joint=True)`, and independent from
         region to region otherwise. A draw belongs to the regions predicted together.
         """
+        if not isinstance(n, int | np.integer) or n < 0:
+            raise ValueError(f"sample: n must be a whole number of draws; got {n}.")
         rng = np.random.default_rng(np.asarray(jax.random.key_data(as_key(key))))
         shape = (n, len(self))
         if self.covariance is not None:

@@ -83,13 +83,11 @@ class Dataset:
             raise KeyError(f"{process!r} has {found}; the processes are {self.processes}.")
         return matches[0]
 
-    def select(self, source: str | None = None, task: str | None = None) -> "Dataset":
-        """Keep one source, one task, or both."""
-        if source is not None and source not in self.sources:
-            raise ValueError(f"No source is named {source!r}; the sources are {self.sources}.")
-        if task is not None and task not in self.tasks:
-            raise ValueError(f"No task is named {task!r}; the tasks are {self.tasks}.")
-        kept = [o for o in self if source in (None, o.name) and task in (None, o.task)]
+    def select(self, source: Any = None, task: Any = None) -> "Dataset":
+        """Keep a source, a task, or both; a list keeps several."""
+        sources = _chosen(source, self.sources, "source")
+        tasks = _chosen(task, self.tasks, "task")
+        kept = [o for o in self if o.name in sources and o.task in tasks]
         if not kept:
             raise ValueError(f"Source {source!r} does not observe task {task!r}.")
         return Dataset(kept)
@@ -184,16 +182,30 @@ class Dataset:
         return "\n".join([f"Dataset: {counts}, inputs ({', '.join(self.inputs)})", *lines])
 
 
+def _chosen(wanted: Any, known: tuple[str, ...], noun: str) -> tuple[str, ...]:
+    if wanted is None:
+        return known
+    names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"No {noun} is named {name!r}; the {noun}s are {known}.")
+    return names
+
+
 def as_key(key: Any) -> jax.Array:
     """Accept an integer wherever a JAX random key is meant."""
-    return jax.random.key(key) if isinstance(key, int | np.integer) else key
+    if isinstance(key, int | np.integer):
+        return jax.random.key(int(key))
+    if not isinstance(key, jax.Array):
+        raise TypeError(f"key= takes an integer or a JAX random key; got {key!r}.")
+    return key
 
 
 def as_seed(key: Any) -> int:
     """Return a NumPy seed for an integer or a JAX random key."""
     if isinstance(key, int | np.integer):
         return int(key) % 2**32
-    return int(np.asarray(jax.random.key_data(key)).ravel()[-1])
+    return int(np.asarray(jax.random.key_data(as_key(key))).ravel()[-1])
 
 
 def process_weights(
@@ -210,8 +222,9 @@ def process_weights(
                 f"weights: {name!r} is neither a source nor a (source, task) of the data, which has"
                 f" {processes}."
             )
-        if np.ndim(value) != 0 or not 0 < float(value) < np.inf:
-            raise ValueError(f"weights: the weight of {name!r} must be positive; got {value}.")
+        number = isinstance(value, int | float | np.number)
+        if not number or not 0 < float(value) < np.inf:
+            raise ValueError(f"weights: the weight of {name!r} must be positive; got {value!r}.")
     return {p: float(weights.get(p, weights.get(p[0], 1.0))) for p in processes}
 
 

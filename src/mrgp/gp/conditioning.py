@@ -39,7 +39,7 @@ class Posterior(eqx.Module):
 
     With k the covariances between L f and the anchors: mean k^T alpha, variance
     var(L f) - |root k|^2. Anchors are inducing inputs, or the data's own supports. `unexplained` is
-    the share of the data's prior variance that inducing inputs cannot express.
+    the prior variance that inducing inputs cannot express, as a share of the noise, on average.
     """
 
     anchors: tuple[Support, ...]
@@ -104,7 +104,6 @@ class _Projection(NamedTuple):
     basis: Float[Array, "m n"]
     factor: Float[Array, "m m"]
     residual: Float[Array, " n"]
-    total: Float[Array, ""]
     unexplained: Float[Array, ""]
 
 
@@ -119,9 +118,8 @@ def _project(
     root_precision = 1.0 / jnp.sqrt(data.noise)
     basis = solve_lower(prior, (cross * root_precision[:, None]).T)
     factor = cholesky(add_diagonal(basis @ basis.T, 1.0))
-    total = jnp.sum(own * root_precision**2)
-    unexplained = total - jnp.sum(basis**2)
-    return _Projection(prior, basis, factor, data.residual * root_precision, total, unexplained)
+    unexplained = jnp.sum(own * root_precision**2) - jnp.sum(basis**2)
+    return _Projection(prior, basis, factor, data.residual * root_precision, unexplained)
 
 
 def collapsed_log_evidence(
@@ -154,4 +152,4 @@ def collapsed_posterior(
     root = (jnp.sqrt(shrink)[:, None] * vectors.T) @ inverse
     anchors = (Points(locations, jnp.ones(locations.shape[0])),)
     alpha = solve_upper(p.prior, whitened)
-    return Posterior(anchors, (jnp.ones(()),), alpha, root, p.unexplained / p.total)
+    return Posterior(anchors, (jnp.ones(()),), alpha, root, p.unexplained / len(data.residual))

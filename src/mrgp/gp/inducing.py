@@ -22,8 +22,9 @@ FEW, MANY = 200, 500
 class Inducing:
     """How many inducing inputs, where, and whether they are trained.
 
-    The default number is 200 for one input and 500 for more. `locations` gives them outright, in the user's coordinates. Where the data have no more
-    distinct nodes than `number`, the nodes themselves are used.
+    The default number is 200 for one input and 500 for more. `locations` gives them outright, in
+    the user's coordinates. Where the data have no more distinct nodes than the number, the nodes
+    themselves are used.
 
     >>> Inducing(100, strategy="greedy")
     Inducing(number=100, strategy='greedy', train=False, locations=None)

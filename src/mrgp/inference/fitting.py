@@ -106,6 +106,8 @@ def fit(
     >>> mrgp.fit(mrgp.MRGP(), mrgp.Dataset([sensors])).status.code
     'converged'
     """
+    if isinstance(model, Dataset):
+        raise TypeError("fit takes the model first and the data second: fit(model, data).")
     if not isinstance(data, Dataset):
         raise TypeError(
             f"fit takes a Dataset as second argument; got {type(data).__name__}. Wrap"

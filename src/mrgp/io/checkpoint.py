@@ -58,7 +58,7 @@ _CLASSES = (
 REGISTRY: dict[str, type] = {c.__name__: c for c in _CLASSES}
 
 
-def save(fit: Fit, path: str | Path) -> None:
+def save(fit: Fit, path: Any) -> None:
     """Write a fit to exactly the path given.
 
     Exact fits hold the training data, and so does their file.
@@ -76,6 +76,8 @@ def save(fit: Fit, path: str | Path) -> None:
     arrays: list[np.ndarray] = []
     header = {"schema": SCHEMA, "versions": _versions(), "fit": _encode(fit, arrays, "fit")}
     path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"save: {path} is a folder; give the name of a file.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"save: there is no folder {path.parent}; make it first.")
     # Written beside the path and then moved: a fit that was there stays whole until the end.
@@ -89,9 +91,11 @@ def save(fit: Fit, path: str | Path) -> None:
     draft.replace(path)
 
 
-def load(path: str | Path, types: Sequence[type] = ()) -> Fit:
+def load(path: Any, types: Sequence[type] = ()) -> Fit:
     """Read a fit back; `types` names your own kernel or model classes that it uses."""
-    if not Path(path).exists():
+    if not isinstance(path, str | Path):
+        raise TypeError(f"load takes the path of a saved fit; got {type(path).__name__}.")
+    if not Path(path).is_file():
         raise FileNotFoundError(f"load: there is no file {path}.")
     if not zipfile.is_zipfile(path):
         raise ValueError(f"load: {path} is not a fit saved by mrgp.save.")

@@ -124,7 +124,7 @@ class LeafKernel(Kernel):
     def __check_init__(self) -> None:
         for name in ("lengthscale", "variance", "period"):
             value = getattr(self, name, None)
-            if isinstance(value, int | float | tuple | list) and not _are_positive(value):
+            if isinstance(value, int | float | str | tuple | list) and not _are_positive(value):
                 raise ValueError(
                     f"{type(self).__name__}: {name} must be positive and finite; got {value}."
                 )
@@ -424,8 +424,10 @@ def _positive(value: Any) -> float:
 
 
 def _are_positive(value: Any) -> bool:
-    numbers = np.asarray(value, np.float64)
-    return bool(np.all(np.isfinite(numbers)) and np.all(numbers > 0))
+    numbers = np.asarray(value)
+    return numbers.dtype.kind in "fiu" and bool(
+        np.all(np.isfinite(numbers)) and np.all(numbers > 0)
+    )
 
 
 def _as_dims(dims: Any) -> Dims:

@@ -133,8 +133,8 @@ class SingleGP(eqx.Module):
         share = float(state.unexplained)
         advice = "; more would help" if share > LOOSE else ""
         return (
-            f"sparse: {self.locations.raw.shape[0]} inducing inputs, which leave {share:.1%} of the"
-            f" prior variance at the data unexplained{advice}"
+            f"sparse: {self.locations.raw.shape[0]} inducing inputs, which miss variance worth"
+            f" {share:.1%} of the noise{advice}"
         )
 
     def _linear_gaussian(self, records: Sequence[Record]) -> LinearGaussian:

@@ -109,7 +109,8 @@ def check_inputs(names: Any, dimension: int, where: str) -> tuple[str, ...] | No
     names = (names,) if isinstance(names, str) else tuple(names)
     if len(names) != dimension or len(set(names)) != len(names):
         raise ValueError(
-            f"{where}: inputs= needs {dimension} different names, one for each column; got {names}."
+            f"{where}: inputs= needs one name for each of the {dimension} columns, all different;"
+            f" got {names}."
         )
     return names
 
@@ -128,12 +129,15 @@ def check_coordinates(values: Any, ndim: int, name: str, where: str) -> np.ndarr
         raise ValueError(
             f"{where}: {name} has masked coordinates. Drop those rows or fill them in."
         )
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{where}: {name} has rows of different length.") from None
     if array.dtype.kind not in "fiub":
-        raise TypeError(
-            f"{where}: {name} must be numbers; got {array.dtype}. Convert dates to hours or days"
-            " since a start first."
+        dates = (
+            " Convert dates to hours or days since a start." if array.dtype.kind in "MmO" else ""
         )
+        raise TypeError(f"{where}: {name} must be numbers; got {array.dtype}.{dates}")
     array = array.astype(np.float64)
     if array.ndim != ndim:
         hint = " For one input give x[:, None]." if (ndim, array.ndim) == (2, 1) else ""

@@ -173,12 +173,14 @@ class Boxes(Support):
 def points(x: Any, *, inputs: Any = None, kind: Kind = "mean", weights: Any = None) -> Points:
     """Place each value at one location.
 
-    `x` has shape [n, d]; `inputs` names the columns. With `kind="sum"` each point counts
+    `x` has shape [n, d]; `inputs` names the columns (a data frame brings its own). With `kind="sum"` each point counts
     `weights` times (default one).
 
     >>> points([[0.0, 51.5], [1.0, 51.4]], inputs=("time", "lat"))
     Points(2 means: time 0 to 1; lat 51.4 to 51.5)
     """
+    if inputs is None and hasattr(x, "columns"):
+        inputs = tuple(map(str, x.columns))
     x = check_coordinates(x, 2, "x", "points")
     require_finite(x, "x", "points")
     names = check_inputs(inputs, x.shape[1], "points")
@@ -289,6 +291,11 @@ def concat(*supports: Support) -> Support:
     >>> concat(points([[1.0]]), intervals([0.0], [2.0]))
     Boxes(2 means: x1 0 to 2, widths 0 to 2)
     """
+    for support in supports:
+        if not isinstance(support, Support):
+            raise TypeError(
+                f"concat takes supports, as concat(a, b); got {type(support).__name__}."
+            )
     if not supports:
         raise ValueError("concat needs at least one support.")
     first = supports[0]
