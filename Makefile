@@ -58,7 +58,8 @@ $(VENV)/.docs: $(VENV)/.runtime
 	$(PIP) --editable '.[docs]'
 	@touch $@
 
-.venv-oracles/.ready: $(INPUTS)
+.venv-oracles/.ready: pyproject.toml tests/oracles/constraints.txt
 	$(PYTHON) -m venv .venv-oracles
-	.venv-oracles/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[oracles]'
+	.venv-oracles/bin/python -m pip --disable-pip-version-check install --quiet \
+		--constraint tests/oracles/constraints.txt --editable '.[oracles]'
 	@touch $@

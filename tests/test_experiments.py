@@ -150,7 +150,7 @@ def test_a_broken_experiment_file_is_named_with_its_key(tmp_path):
     with pytest.raises(experiments.ExperimentError, match="is not valid TOML"):
         experiments.find(str(tmp_path))
     (tmp_path / "experiment.toml").write_text(
-        'name = "x"\ntitle = "x"\nsimulator = "x"\nseeds = "ten"'
+        'name = "x"\ntitle = "x"\nsimulator = "dependent"\nseeds = "ten"'
     )
     with pytest.raises(experiments.ExperimentError, match=r"experiment.toml: seeds: "):
         experiments.find(str(tmp_path))

@@ -114,9 +114,11 @@ def test_the_default_interval_is_95_percent():
 
 @pytest.mark.parametrize("q", [0.0, 1.0, -0.1, 1.5, float("nan")])
 def test_impossible_probabilities_are_refused(q):
-    with pytest.raises(ValueError, match=r"quantile: q must lie between 0 and 1; got"):
+    with pytest.raises(ValueError, match=r"quantile: q must be one number between 0 and 1; got"):
         prediction().quantile(q)
-    with pytest.raises(ValueError, match=r"interval: the level must lie between 0 and 1; got"):
+    with pytest.raises(
+        ValueError, match=r"interval: the level must be one number between 0 and 1; got"
+    ):
         prediction().interval(q)
 
 

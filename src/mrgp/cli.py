@@ -40,10 +40,11 @@ def main() -> None:
         sys.exit(1)
 
 
-def _version(asked: bool) -> None:
+def _version(asked: bool) -> bool:
     if asked:
         typer.echo(f"mrgp {mrgp.__version__}")
         raise typer.Exit
+    return asked
 
 
 @app.callback()

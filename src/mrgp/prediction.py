@@ -72,7 +72,7 @@ class Prediction:
         """Return (value - mean) / sd; a sd of zero counts as the smallest number."""
         if np.shape(value) not in ((), (len(self),)):
             raise ValueError(
-                f"Give one number, or {len(self)}, one for each region; got shape {np.shape(value)}."
+                f"Give one number, or {len(self)}, one a region; got shape {np.shape(value)}."
             )
         sd = np.sqrt(np.maximum(self.variances, np.finfo(float).tiny))
         with np.errstate(over="ignore"):

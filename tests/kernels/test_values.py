@@ -264,7 +264,6 @@ def test_a_wrong_number_of_lengthscales_says_how_many_are_meant():
 
 @pytest.mark.parametrize("value", [0.0, -1.0])
 def test_a_period_given_as_a_parameter_must_be_positive_too(value):
-    # FAILS: only plain numbers are checked; a fixed period of zero makes the kernel NaN.
     with pytest.raises(ValueError, match="period must be positive"):
         mrgp.Periodic(fixed(value))(X, Z)
 

@@ -111,7 +111,8 @@ class _Search:
         leaves, self.treedef = jax.tree.flatten(objective.start)
         self.shapes = [leaf.shape for leaf in leaves]
         self.origin = np.concatenate([np.zeros(0), *(np.ravel(leaf) for leaf in leaves)])
-        self.low, self.high = limits(eqx.combine(objective.start, objective.frozen))
+        low, high = limits(eqx.combine(objective.start, objective.frozen))
+        self.low, self.high = np.minimum(low, self.origin), np.maximum(high, self.origin)
         self.size = float(sum(len(r.y) for r in objective.records))
         self.log_unit = log_unit
         self.best, self.lowest, self.history = self.origin, np.inf, []

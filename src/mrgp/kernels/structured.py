@@ -22,6 +22,9 @@ from mrgp.kernels.base import (
 from mrgp.kernels.stationary import Stationary
 from mrgp.parameters import LogNormal, Parameter, fixed, positive
 
+SHORTEST = 0.03
+"""The shortest lengthscale of `Periodic` that a fit may reach; its series is accurate above it."""
+
 
 class Periodic(LeafKernel):
     """A kernel that repeats: variance * exp(-2 sum_d sin^2(pi (x - z)_d / period) / lengthscale^2).
@@ -46,10 +49,13 @@ class Periodic(LeafKernel):
     def bind(self, binding: Binding) -> Kernel:
         period = self.period if isinstance(self.period, Parameter) else fixed(self.period)
         check_shape(period.raw, ((),), "period")
+        if not np.all(np.asarray(period.value) > 0):
+            raise ValueError(f"Periodic: period must be positive; got {float(period.value)}.")
         lengthscale = self.lengthscale
         if not isinstance(lengthscale, Parameter):
             prior = LogNormal(np.ones(()), np.ones(())) if binding.priors else None
-            lengthscale = positive(1.0 if lengthscale is None else lengthscale, prior)
+            start = 1.0 if lengthscale is None else lengthscale
+            lengthscale = positive(start, prior, floor=min(SHORTEST, 0.5 * np.min(start)))
         check_shape(lengthscale.raw, ((),), "lengthscale")
         return dataclasses.replace(
             self,

@@ -237,7 +237,7 @@ class MRGP:
         others = [source for source in data.sources if source != target]
         return SingleGP(
             kernel=bound,
-            mean=self._start_mean(geometry, spread),
+            mean=self._start_mean(geometry, spread, float(scaling.offset[0])),
             offset={s: real(0.0, scale=spread) for s in others if self.bias != "none"},
             ratio={s: self._start_ratio() for s in others if self.bias == "affine"},
             noise_variance={
@@ -266,9 +266,12 @@ class MRGP:
             )
         return self.target
 
-    def _start_mean(self, geometry: Geometry, spread: float) -> Parameter:
+    def _start_mean(self, geometry: Geometry, spread: float, level: float) -> Parameter:
+        if self.mean == "zero":
+            # Values are centred at their level: a zero mean lies that much below.
+            return fixed(np.array([-level]))
         scales = np.concatenate([[spread], spread / geometry.extent])
-        count = {"zero": 0, "constant": 1, "linear": len(scales)}[self.mean]
+        count = 1 if self.mean == "constant" else len(scales)
         return real(np.zeros(count), scale=scales[:count])
 
     def _start_ratio(self) -> Parameter:

@@ -173,8 +173,8 @@ class Boxes(Support):
 def points(x: Any, *, inputs: Any = None, kind: Kind = "mean", weights: Any = None) -> Points:
     """Place each value at one location.
 
-    `x` has shape [n, d]; `inputs` names the columns (a data frame brings its own). With `kind="sum"` each point counts
-    `weights` times (default one).
+    `x` has shape [n, d]; `inputs` names the columns (a data frame brings its own). With
+    `kind="sum"` each point counts `weights` times (default one).
 
     >>> points([[0.0, 51.5], [1.0, 51.4]], inputs=("time", "lat"))
     Points(2 means: time 0 to 1; lat 51.4 to 51.5)
