@@ -152,7 +152,9 @@ def peer_python() -> Path:
 def run_peer(objective: mrgp.inference.Objective, way: str, repeats: int) -> dict[str, Any]:
     """Run one way of the peer on the data and parameters of an objective, centred."""
     record = objective.records[0]
-    values = parameters(objective.model(objective.start))
+    model = objective.model(objective.start)
+    residual = np.asarray(record.y) - np.asarray(model.mean.value)[0]
+    values = parameters(model)
     problem = {name: np.asarray(p.value) for name, p in values.items()}
     environment = os.environ | {
         "PYTHONPATH": str(HERE),
@@ -162,7 +164,7 @@ def run_peer(objective: mrgp.inference.Objective, way: str, repeats: int) -> dic
     python = peer_python()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "problem.npz"
-        np.savez(path, x=np.asarray(record.support.x), y=np.asarray(record.y), **problem)
+        np.savez(path, x=np.asarray(record.support.x), y=residual, **problem)
         command = [python, PEER_SCRIPT, path, way, str(repeats)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
