@@ -1,0 +1,24 @@
+"""Every Python block of the documentation runs, page by page, with warnings as errors."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if BLOCK.search(p.read_text())], ids=lambda p: p.stem
+)
+def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    for number, block in enumerate(BLOCK.findall(page.read_text())):
+        code = compile(block, f"{page.name}, block {number + 1}", "exec")
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(code, namespace)
