@@ -82,9 +82,9 @@ def demo(
         )
     console.print(table)
     console.print(
-        "mr-gp averages the field over each cell, center-point takes a cell for its centre,\n"
-        "single-gp sees the sensors alone. Scored against the truth on a grid of 60 x 60 points:\n"
-        "lower rmse, mae and crps are better; coverage should be 0.95.",
+        "mr-gp averages the field over each cell, center-point takes a cell for its\n"
+        "centre, single-gp sees the sensors alone. Scored against the truth on a grid\n"
+        "of 60 x 60 points: lower rmse, mae and crps are better; coverage should be 0.95.",
         highlight=False,
     )
     out.mkdir(parents=True, exist_ok=True)

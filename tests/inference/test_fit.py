@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import mrgp
+from mrgp.inference import progress
 from mrgp.models import SingleGP
 from mrgp.parameters import partition
 
@@ -180,3 +181,14 @@ def test_wrong_calls_say_what_to_do():
         mrgp.fit(mrgp.MRGP(), data(), weights={"source": -1.0})
     with pytest.raises(ValueError, match="max_steps must be a whole number, at least 1"):
         mrgp.LBFGS(max_steps=0)
+
+
+def test_lines_are_written_every_few_seconds_and_at_the_end(monkeypatch, capsys):
+    clock = iter([0.0, 1.0, 6.0, 6.0, 7.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    lines = progress.Lines()
+    lines.start("fit", 3)
+    for step in (1, 2, 3):
+        lines.update(step, f"step {step}")
+    lines.finish("converged")
+    assert capsys.readouterr().err == "fit: step 2\nfit: converged\n"

@@ -1,7 +1,10 @@
 """Progress of long work, as an object that is told what happens."""
 
 import sys
+import time
 from typing import Any, Protocol, runtime_checkable
+
+SECONDS_BETWEEN_LINES = 5.0
 
 
 @runtime_checkable
@@ -35,14 +38,17 @@ class Silent:
 
 
 class Lines:
-    """Write a plain line when a stage ends: for logs."""
+    """Write plain lines for logs: one every few seconds, and one when a stage ends."""
 
     def start(self, title: str, total: int) -> None:
-        """Remember the title."""
-        self.title = title
+        """Remember the title and the time."""
+        self.title, self.said = title, time.monotonic()
 
     def update(self, step: int, text: str) -> None:
-        """Report a step."""
+        """Write a line if the last one is some time ago."""
+        if time.monotonic() - self.said > SECONDS_BETWEEN_LINES:
+            self.said = time.monotonic()
+            sys.stderr.write(f"{self.title}: {text}\n")
 
     def finish(self, text: str) -> None:
         """Write the line."""
