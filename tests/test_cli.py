@@ -24,7 +24,7 @@ def test_demo_fits_scores_and_draws(tmp_path):
     assert 0.9 < rows["mr-gp"][3] < 0.99
     for name in ("maps.png", "calibration.png"):
         assert (tmp_path / "demo" / name).stat().st_size > 10_000
-        assert f"wrote {tmp_path / 'demo' / name}" in result.stdout.replace("\n", "")
+        assert f"wrote {tmp_path / 'demo' / name}" in result.stdout.splitlines()
 
 
 def test_info_describes_a_saved_fit(tmp_path):
@@ -39,7 +39,10 @@ def test_info_describes_a_saved_fit(tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
-    [(["info", "nothing-here"], "there is no file"), (["run", "nope"], "No experiment is named")],
+    [
+        (["info", "nothing[n, d]here"], "error: load: there is no file nothing[n, d]here."),
+        (["run", "nope"], "No experiment is named"),
+    ],
 )
 def test_mistakes_end_in_one_line_and_a_status(arguments, text):
     done = subprocess.run(

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 import mrgp
@@ -35,8 +36,10 @@ def main() -> None:
         os.execv(sys.executable, [sys.executable, "-m", "mrgp.cli", *sys.argv[1:]])
     try:
         app(prog_name="mrgp")
-    except (ValueError, OSError) as error:
-        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False)
+    except (ValueError, TypeError, OSError, mrgp.FitError) as error:
+        # Escaped: messages speak of shapes such as [n, d], which are no markup.
+        text = f"[bold red]error:[/] {escape(str(error))}"
+        Console(stderr=True).print(text, highlight=False, soft_wrap=True)
         sys.exit(1)
 
 
@@ -89,7 +92,7 @@ def demo(
     )
     out.mkdir(parents=True, exist_ok=True)
     for file in _demo_pictures(simulation, predictions, out):
-        console.print(f"wrote {file}", highlight=False)
+        typer.echo(f"wrote {file}")
 
 
 def _predict(name: str, simulation: Simulation) -> mrgp.Prediction:
@@ -213,24 +216,8 @@ def _split(text: str | None) -> list[str] | None:
     return names
 
 
-class _Titled:
-    """A progress object under a title of our own."""
-
-    def __init__(self, title: str, inner: Progress):
-        self.title, self.inner = title, inner
-
-    def start(self, title: str, total: int) -> None:
-        self.inner.start(self.title, total)
-
-    def update(self, step: int, text: str) -> None:
-        self.inner.update(step, text)
-
-    def finish(self, text: str) -> None:
-        self.inner.finish(text)
-
-
 def _progress(title: str) -> Progress:
-    return _Titled(title, Bar() if sys.stderr.isatty() else Lines())
+    return Bar(title) if sys.stderr.isatty() else Lines(title)
 
 
 if __name__ == "__main__":

@@ -150,3 +150,27 @@ def test_terms_of_a_joint_factor_make_it_again():
         ((coefficient, ((_, factor),)),) = kernel.sum_of_products()
         again = float(coefficient) * by_terms(factor.sum_of_products())
         np.testing.assert_allclose(again, kernel.pair(X, Z), rtol=1e-12)
+
+
+class Custom(mrgp.kernels.Kernel):
+    """A user's kernel that is built from nothing of ours, and is not stationary."""
+
+    def pair(self, x, z):
+        return x[..., 0] * z[..., 0]
+
+    def bind(self, binding):
+        return self
+
+    def on(self, *dims):
+        return self
+
+    def sum_of_products(self):
+        return (mrgp.kernels.Term(1.0, (mrgp.kernels.Factor((0,), self),)),)
+
+
+def test_a_kernel_that_is_not_known_is_not_taken_for_stationary():
+    known = mrgp.RBF() * mrgp.Periodic(2) + mrgp.White()
+    assert mrgp.kernels.is_stationary(known)
+    assert mrgp.kernels.has_white(known)
+    for unknown in (Custom(), known * Custom(), mrgp.RBF() + mrgp.Linear()):
+        assert not mrgp.kernels.is_stationary(unknown)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from mrgp._types import float64, to_numpy
 from mrgp.data import Dataset, Scaling, as_seed
-from mrgp.inference.objectives import as_arrays, build_objective, check_model
+from mrgp.inference.objectives import build_objective, check_model
 from mrgp.inference.optimisers import LBFGS, Status, maximise
 from mrgp.inference.progress import as_progress
 from mrgp.parameters import Parameter, at_limit
@@ -120,12 +120,13 @@ def fit(
     scales = [np.full(len(o.y), scaling.scale[scaling.index(o.task)]) for o in seen.dropna()]
     unit = float(np.mean(np.log(np.concatenate(scales))))
     optimum = maximise(target, unit, optimiser or LBFGS(), as_seed(key), as_progress(progress))
-    if throw and not optimum.status.ok:
-        raise FitError(_diagnosis(seen, optimum.status))
     trained = target.model(optimum.trained)
-    state = to_numpy(_condition(trained, as_arrays(target.records)))
-    if throw and not _is_finite(state):
-        raise FitError(_diagnosis(seen, Status("failed", "the posterior is not finite")))
+    state = to_numpy(_condition(trained, target.records))
+    status = optimum.status
+    if status.ok and not _is_finite(state):
+        status = Status("failed", "the posterior is not finite")
+    if throw and not status.ok:
+        raise FitError(_diagnosis(seen, status))
     return Fit(
         recipe=model,
         model=to_numpy(trained),
@@ -136,7 +137,7 @@ def fit(
         counts={o.process: (int(o.observed.sum()), int((~o.observed).sum())) for o in data},
         weights={p: float(r.weight) for p, r in zip(seen.processes, target.records, strict=True)},
         history=optimum.history,
-        status=optimum.status,
+        status=status,
     )
 
 

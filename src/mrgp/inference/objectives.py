@@ -28,7 +28,7 @@ class Objective(eqx.Module):
 
     def __call__(self, trained: Any) -> Float[Array, ""]:
         """Return log evidence (or bound) + log prior."""
-        model = eqx.combine(trained, self.frozen)
+        model = self.model(trained)
         return model.log_evidence(self.records) + log_prior(model)
 
     def __hash__(self) -> int:

@@ -40,9 +40,12 @@ class Silent:
 class Lines:
     """Write plain lines for logs: one every few seconds, and one when a stage ends."""
 
+    def __init__(self, title: str = ""):
+        self.title = title
+
     def start(self, title: str, total: int) -> None:
-        """Remember the title and the time."""
-        self.title, self.said = title, time.monotonic()
+        """Remember the title, unless there is one, and the time."""
+        self.title, self.said = self.title or title, time.monotonic()
 
     def update(self, step: int, text: str) -> None:
         """Write a line if the last one is some time ago."""
@@ -58,6 +61,9 @@ class Lines:
 class Bar:
     """Draw a bar on standard error with rich."""
 
+    def __init__(self, title: str = ""):
+        self.title = title
+
     def start(self, title: str, total: int) -> None:
         """Show the bar."""
         from rich.console import Console
@@ -65,15 +71,15 @@ class Bar:
         from rich.progress import Progress as RichProgress
 
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
-            TextColumn("{task.fields[text]}"),
+            TextColumn("{task.fields[text]}", markup=False),
             TimeElapsedColumn(),
         )
         self.bar = RichProgress(*columns, console=Console(stderr=True))
         self.total = total
         self.bar.start()
-        self.task = self.bar.add_task(title, total=total, text="")
+        self.task = self.bar.add_task(self.title or title, total=total, text="")
 
     def update(self, step: int, text: str) -> None:
         """Move the bar."""

@@ -1,7 +1,6 @@
 """HOW points covary: kernels over inputs, their sums and products."""
 
 from mrgp.kernels.base import (
-    Binding,
     Factor,
     Kernel,
     LeafKernel,
@@ -13,6 +12,7 @@ from mrgp.kernels.base import (
     kernel_parameters,
     separable,
 )
+from mrgp.kernels.binding import Binding
 from mrgp.kernels.stationary import RBF, Matern, Matern12, Matern32, Matern52, Stationary
 from mrgp.kernels.structured import Constant, Linear, Periodic, White, has_white, is_stationary
 

@@ -13,19 +13,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray, Inputs, Scalar, float64
-from mrgp.parameters import LogNormal, Parameter, fixed, positive, unwrap
+from mrgp.kernels.binding import Binding, Open
+from mrgp.parameters import Parameter, fixed, unwrap
 from mrgp.supports import Geometry
 
 Dims = tuple[int | str, ...] | None
 """The inputs a kernel sees, by number or name; None is all of them."""
-
-Open = Any
-"""A number of a kernel. In a recipe: a starting value, a `Parameter`, or None for "from the data";
-in a bound kernel: a `Parameter`; after `unwrap`: an array."""
-
-VARIANCE_LOG_SD = 1.5
-LONGEST = 3.0
-LARGEST = 100.0
 
 
 class Factor(NamedTuple):
@@ -40,18 +33,6 @@ class Term(NamedTuple):
 
     coefficient: Scalar
     factors: tuple[Factor, ...]
-
-
-class Binding(NamedTuple):
-    """What a kernel must know of the data to fill in what its recipe leaves open.
-
-    `freeze` keeps a variance that the recipe leaves open at its starting value.
-    """
-
-    geometry: Geometry
-    variance: float = 1.0
-    priors: bool = False
-    freeze: bool = False
 
 
 class Kernel(eqx.Module):
@@ -278,23 +259,29 @@ def separable(**kernels: Kernel) -> Kernel:
     return Separable(tuple(kernels), tuple(kernels.values()))
 
 
+def single_kernels(kernel: Kernel) -> list[Kernel]:
+    """List the kernels that a kernel is composed of, down to those that are not composed."""
+
+    def is_single(node: Any) -> bool:
+        return isinstance(node, Kernel) and not isinstance(node, Sum | Product | Scale | View)
+
+    return [k for k in jax.tree.leaves(kernel, is_leaf=is_single) if isinstance(k, Kernel)]
+
+
 def kernel_parameters(kernel: Kernel, inputs: tuple[str, ...]) -> dict[str, Parameter]:
     """Return the parameters of a bound kernel by name.
 
     The parts of a composed kernel go by their class, with their inputs where they see only some,
     and a number where that is not enough: `kernel.Matern32(time).lengthscale`.
     """
-    is_leaf = lambda node: isinstance(node, LeafKernel)  # noqa: E731
-    leaves = [k for k in jax.tree.leaves(kernel, is_leaf=is_leaf) if isinstance(k, LeafKernel)]
     found: dict[str, Parameter] = {}
     used: dict[str, int] = {}
-    for leaf in leaves:
+    for leaf in single_kernels(kernel):
         prefix = "kernel"
         if leaf is not kernel:
-            seen = ", ".join(inputs[d] for d in leaf.columns)
-            prefix += f".{type(leaf).__name__}" + (
-                f"({seen})" if len(leaf.columns) < len(inputs) else ""
-            )
+            prefix += f".{type(leaf).__name__}"
+            if isinstance(leaf, LeafKernel) and len(leaf.columns) < len(inputs):
+                prefix += f"({', '.join(inputs[d] for d in leaf.columns)})"
             used[prefix] = used.get(prefix, 0) + 1
             prefix += f" {used[prefix]}" if used[prefix] > 1 else ""
         for field in dataclasses.fields(leaf):
@@ -302,55 +289,6 @@ def kernel_parameters(kernel: Kernel, inputs: tuple[str, ...]) -> dict[str, Para
             if isinstance(value, Parameter):
                 found[f"{prefix}.{field.name}"] = value
     return found
-
-
-def bind_lengthscale(value: Open, dims: tuple[int, ...], binding: Binding) -> Parameter:
-    """Start a lengthscale at the given number, or one for each input from the geometry.
-
-    The default prior leaves little mass below the spacing of supports and little above the domain,
-    and a fit stops at three times the domain (theory 5.6).
-    """
-    if isinstance(value, Parameter):
-        check_shape(value.raw, ((), (len(dims),)), "lengthscale")
-        return value
-    typical, spread = binding.geometry.typical[list(dims)], binding.geometry.log_spread[list(dims)]
-    if value is not None and np.ndim(value) == 0:
-        typical, spread = np.exp(np.log(typical).mean()), spread.max()
-    start = np.asarray(typical if value is None else value, np.float64)
-    check_shape(start, ((), (len(dims),)), "lengthscale")
-    scale = np.broadcast_to(typical, start.shape)
-    if not binding.priors:
-        return positive(start, scale=scale)
-    extent = binding.geometry.extent[list(dims)]
-    ceiling = LONGEST * (extent if start.ndim else extent.max())
-    return positive(start, LogNormal(typical, spread), scale=scale, ceiling=ceiling)
-
-
-def bind_variance(value: Open, binding: Binding, scale: Any = 1.0) -> Parameter:
-    """Start a variance at the given number, or at `scale` times the variance of the data."""
-    typical = np.asarray(binding.variance * scale, np.float64)
-    start = value.raw if isinstance(value, Parameter) else typical if value is None else value
-    check_shape(start, ((), typical.shape), "variance")
-    if isinstance(value, Parameter):
-        return value
-    if value is None and binding.freeze:
-        return fixed(typical)
-    if np.ndim(start) == 0:
-        typical = np.exp(np.log(typical).mean())
-    scale = np.broadcast_to(typical, np.shape(start))
-    if not binding.priors:
-        return positive(start, scale=scale)
-    prior = LogNormal(typical, np.asarray(VARIANCE_LOG_SD))
-    return positive(start, prior, scale=scale, ceiling=LARGEST * scale)
-
-
-def check_shape(value: Any, allowed: tuple[tuple[int, ...], ...], name: str) -> None:
-    """Refuse a number of the wrong shape."""
-    shape = np.shape(value)
-    if shape not in allowed:
-        several = sorted({s[0] for s in allowed if s})
-        more = f" or {several[0]}, one for each input the kernel sees" if several else ""
-        raise ValueError(f"{name} must be one number{more}; got shape {shape}.")
 
 
 def _multiply(a: Term, b: Term) -> Term:

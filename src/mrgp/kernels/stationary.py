@@ -10,16 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
-from mrgp.kernels.base import (
-    Binding,
-    Factor,
-    Kernel,
-    LeafKernel,
-    Open,
-    Term,
-    bind_lengthscale,
-    bind_variance,
-)
+from mrgp.kernels.base import Factor, Kernel, LeafKernel, Term
+from mrgp.kernels.binding import Binding, Open, bind_lengthscale, bind_variance
 
 
 class Stationary(LeafKernel):

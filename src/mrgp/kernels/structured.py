@@ -3,22 +3,13 @@
 import dataclasses
 import functools
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
-from mrgp.kernels.base import (
-    Binding,
-    Factor,
-    Kernel,
-    LeafKernel,
-    Open,
-    Term,
-    bind_variance,
-    check_shape,
-)
+from mrgp.kernels.base import Factor, Kernel, LeafKernel, Term, single_kernels
+from mrgp.kernels.binding import Binding, Open, bind_variance, check_shape
 from mrgp.kernels.stationary import Stationary
 from mrgp.parameters import LogNormal, Parameter, fixed, positive
 
@@ -168,12 +159,10 @@ class White(LeafKernel):
 
 def has_white(kernel: Kernel) -> bool:
     """Tell whether a kernel contains `White` anywhere."""
-    parts = jax.tree.leaves(kernel, is_leaf=lambda node: isinstance(node, White))
-    return any(isinstance(part, White) for part in parts)
+    return any(isinstance(k, White) for k in single_kernels(kernel))
 
 
 def is_stationary(kernel: Kernel) -> bool:
-    """Tell whether a kernel depends on its inputs through their difference alone."""
-    parts = jax.tree.leaves(kernel, is_leaf=lambda node: isinstance(node, LeafKernel))
+    """Tell whether a kernel is known to depend on the difference of its inputs alone."""
     known = Stationary | Periodic | Constant | White
-    return all(isinstance(p, known) for p in parts if isinstance(p, Kernel))
+    return all(isinstance(k, known) for k in single_kernels(kernel))

@@ -1,0 +1,77 @@
+"""How a kernel's recipe meets the data: starting values, priors and limits of its numbers."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mrgp.parameters import LogNormal, Parameter, fixed, positive
+from mrgp.supports import Geometry
+
+Open = Any
+"""A number of a kernel. In a recipe: a starting value, a `Parameter`, or None for "from the data";
+in a bound kernel: a `Parameter`; after `unwrap`: an array."""
+
+VARIANCE_LOG_SD = 1.5
+LONGEST = 3.0
+LARGEST = 100.0
+
+
+class Binding(NamedTuple):
+    """What a kernel must know of the data to fill in what its recipe leaves open.
+
+    `freeze` keeps a variance that the recipe leaves open at its starting value.
+    """
+
+    geometry: Geometry
+    variance: float = 1.0
+    priors: bool = False
+    freeze: bool = False
+
+
+def bind_lengthscale(value: Open, dims: tuple[int, ...], binding: Binding) -> Parameter:
+    """Start a lengthscale at the given number, or one for each input from the geometry.
+
+    The default prior leaves little mass below the spacing of supports and little above the domain,
+    and a fit stops at three times the domain (theory 5.6).
+    """
+    if isinstance(value, Parameter):
+        check_shape(value.raw, ((), (len(dims),)), "lengthscale")
+        return value
+    typical, spread = binding.geometry.typical[list(dims)], binding.geometry.log_spread[list(dims)]
+    if value is not None and np.ndim(value) == 0:
+        typical, spread = np.exp(np.log(typical).mean()), spread.max()
+    start = np.asarray(typical if value is None else value, np.float64)
+    check_shape(start, ((), (len(dims),)), "lengthscale")
+    scale = np.broadcast_to(typical, start.shape)
+    if not binding.priors:
+        return positive(start, scale=scale)
+    extent = binding.geometry.extent[list(dims)]
+    ceiling = LONGEST * (extent if start.ndim else extent.max())
+    return positive(start, LogNormal(typical, spread), scale=scale, ceiling=ceiling)
+
+
+def bind_variance(value: Open, binding: Binding, scale: Any = 1.0) -> Parameter:
+    """Start a variance at the given number, or at `scale` times the variance of the data."""
+    typical = np.asarray(binding.variance * scale, np.float64)
+    start = value.raw if isinstance(value, Parameter) else typical if value is None else value
+    check_shape(start, ((), typical.shape), "variance")
+    if isinstance(value, Parameter):
+        return value
+    if value is None and binding.freeze:
+        return fixed(typical)
+    if np.ndim(start) == 0:
+        typical = np.exp(np.log(typical).mean())
+    scale = np.broadcast_to(typical, np.shape(start))
+    if not binding.priors:
+        return positive(start, scale=scale)
+    prior = LogNormal(typical, np.asarray(VARIANCE_LOG_SD))
+    return positive(start, prior, scale=scale, ceiling=LARGEST * scale)
+
+
+def check_shape(value: Any, allowed: tuple[tuple[int, ...], ...], name: str) -> None:
+    """Refuse a number of the wrong shape."""
+    shape = np.shape(value)
+    if shape not in allowed:
+        several = sorted({s[0] for s in allowed if s})
+        more = f" or {several[0]}, one for each input the kernel sees" if several else ""
+        raise ValueError(f"{name} must be one number{more}; got shape {shape}.")
