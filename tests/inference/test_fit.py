@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import mrgp
-from mrgp.inference import progress
+from mrgp.inference import fitting, progress
 from mrgp.models import SingleGP
 from mrgp.parameters import partition
 
@@ -192,3 +192,10 @@ def test_lines_are_written_every_few_seconds_and_at_the_end(monkeypatch, capsys)
         lines.update(step, f"step {step}")
     lines.finish("converged")
     assert capsys.readouterr().err == "fit: step 2\nfit: converged\n"
+
+
+def test_a_posterior_that_is_not_finite_is_a_failure(monkeypatch):
+    monkeypatch.setattr(fitting, "_condition", lambda model, records: {"alpha": np.array([np.nan])})
+    with pytest.raises(mrgp.FitError, match="the posterior is not finite"):
+        mrgp.fit(mrgp.MRGP(), data())
+    assert mrgp.fit(mrgp.MRGP(), data(), throw=False).status.code == "failed"
