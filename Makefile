@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
-INPUTS := pyproject.toml constraints.txt
+INPUTS := Makefile pyproject.toml constraints.txt
 
 # OpenBLAS threads spin while JAX works and slow it down many times over.
 export OPENBLAS_NUM_THREADS := 1
@@ -51,7 +51,7 @@ $(VENV)/.runtime: $(BIN)/python $(INPUTS)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime
-	$(PIP) --editable '.[dev]'
+	$(PIP) --editable '.[dev,geo]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.runtime

@@ -5,7 +5,6 @@ Prints its measurements as JSON. `run.py` runs it with the right environment.
 
 import dataclasses
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -17,14 +16,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from environments import peer_environment, peer_python
 from measure import MEGABYTE, Seconds, medians, peak_growth, repeat
 
 import mrgp
 
 HERE = Path(__file__).parent
-PEER_PINS = HERE / "peers" / "gpflow.txt"
 PEER_SCRIPT = HERE / "peers" / "gpflow_core_step.py"
-PEER_VENV = HERE.parent / ".venv-gpflow"
 PEER = "GPflow (XLA)"
 PEER_WAYS = {PEER: "xla", "GPflow (no XLA)": "graph"}
 TOLERANCE = 1e-6
@@ -137,18 +135,6 @@ def check_agreement(what: str, found: Evaluated, expected: Evaluated) -> dict[st
     return differences
 
 
-def peer_python() -> Path:
-    """Return the peer's interpreter, after making its environment where it is missing or stale."""
-    python, stamp = PEER_VENV / "bin" / "python", PEER_VENV / "installed.txt"
-    pins = PEER_PINS.read_text()
-    if not stamp.exists() or stamp.read_text() != pins:
-        pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
-        for command in ([sys.executable, "-m", "venv", PEER_VENV], [*pip, "-r", PEER_PINS]):
-            subprocess.run(command, check=True, stdout=sys.stderr)
-        stamp.write_text(pins)
-    return python
-
-
 def run_peer(objective: mrgp.inference.Objective, way: str, repeats: int) -> dict[str, Any]:
     """Run one way of the peer on the data and parameters of an objective, centred."""
     record = objective.records[0]
@@ -156,17 +142,11 @@ def run_peer(objective: mrgp.inference.Objective, way: str, repeats: int) -> dic
     residual = np.asarray(record.y) - np.asarray(model.mean.value)[0]
     values = parameters(model)
     problem = {name: np.asarray(p.value) for name, p in values.items()}
-    environment = os.environ | {
-        "PYTHONPATH": str(HERE),
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "CUDA_VISIBLE_DEVICES": "-1",
-    }
-    python = peer_python()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "problem.npz"
         np.savez(path, x=np.asarray(record.support.x), y=residual, **problem)
-        command = [python, PEER_SCRIPT, path, way, str(repeats)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        command = [peer_python("gpflow"), PEER_SCRIPT, path, way, str(repeats)]
+        done = subprocess.run(command, env=peer_environment(), capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"The peer failed:\n{done.stderr}")
     return json.loads(done.stdout)

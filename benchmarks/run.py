@@ -16,7 +16,7 @@ from rich.table import Table
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-NAMES = ("core_step", "predict_million")
+NAMES = ("core_step", "small_loop", "svgp_scale", "predict_million", "clusters_million")
 CORES = 2
 BUSY = 0.5
 PACKAGES = ("mrgp", "jax", "jaxlib", "numpy", "scipy")
@@ -80,7 +80,7 @@ def show(console: Console, result: dict[str, Any]) -> None:
             f"[yellow]The machine was busy (load {load:.1f}): run again when it is quiet.[/]"
         )
     for what, differences in result.get("agreement", {}).items():
-        console.print(f"{what} agree to {max(differences.values()):.1e}, value and gradient")
+        console.print(f"{what} agree to {max(differences.values()):.1e}: {', '.join(differences)}")
     for r in result["requirements"]:
         mark = "[green]holds[/]" if r["holds"] else "[red]does not hold[/]"
         measured = f"{_number(r['measured'])} (at most {r['most']:g}) {r['unit']}"

@@ -3,16 +3,20 @@
 from mrgp.data import Dataset, Observations
 from mrgp.evaluation import evaluate
 from mrgp.gp import Inducing, quadrature_error
-from mrgp.inference import LBFGS, Fit, FitError, fit, objective
-from mrgp.io import load, save
+from mrgp.inference import LBFGS, Adam, Fit, FitError, fit, init, objective, step
+from mrgp.io import from_frame, from_grid, load, save
 from mrgp.kernels import (
     RBF,
+    ArcCosine,
     Constant,
     Linear,
     Matern12,
     Matern32,
     Matern52,
     Periodic,
+    Polynomial,
+    RationalQuadratic,
+    SpectralMixture,
     White,
     separable,
 )
@@ -36,7 +40,10 @@ from mrgp.supports import (
     concat,
     intervals,
     nodes,
+    overlap_clusters,
     points,
+    polygons,
+    product,
 )
 
 __version__ = "0.1.0"
@@ -45,6 +52,8 @@ __all__ = [
     "LBFGS",
     "MRGP",
     "RBF",
+    "Adam",
+    "ArcCosine",
     "CenterPoint",
     "Constant",
     "Dataset",
@@ -63,8 +72,11 @@ __all__ = [
     "Midpoint",
     "Observations",
     "Periodic",
+    "Polynomial",
     "Prediction",
+    "RationalQuadratic",
     "Sobol",
+    "SpectralMixture",
     "VBAgg",
     "White",
     "bounded",
@@ -73,15 +85,22 @@ __all__ = [
     "evaluate",
     "fit",
     "fixed",
+    "from_frame",
+    "from_grid",
+    "init",
     "intervals",
     "load",
     "lower_triangular",
     "nodes",
     "objective",
+    "overlap_clusters",
     "points",
+    "polygons",
     "positive",
     "predict",
+    "product",
     "quadrature_error",
     "save",
     "separable",
+    "step",
 ]

@@ -1,9 +1,11 @@
-"""Cholesky with escalating jitter, triangular solves, Gaussian log densities."""
+"""Cholesky with escalating jitter, triangular solves, Gaussian densities and divergences."""
 
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
+
+from mrgp._types import AnyArray
 
 JITTER = 1e-10
 """Jitter added to a prior covariance, relative to its mean diagonal."""
@@ -82,3 +84,19 @@ def gaussian_log_density(
     white = solve_lower(factor, residual)
     constant = residual.shape[0] * jnp.log(2.0 * jnp.pi)
     return -0.5 * (jnp.vdot(white, white) + log_determinant(factor) + constant)
+
+
+def gaussian_kl(
+    mean: Float[AnyArray, " n"], trace: Float[Array, ""], log_det: Float[Array, ""]
+) -> Float[Array, ""]:
+    """Return KL(N(mean, S) || N(0, I)) from the trace and log determinant of S."""
+    return 0.5 * (trace + jnp.vdot(mean, mean) - mean.shape[0] - log_det)
+
+
+def moments_from_natural(
+    shift: Float[AnyArray, " n"], precision: Float[AnyArray, "n n"]
+) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
+    """Return mean and covariance of a Gaussian with natural parameters S^-1 m and S^-1."""
+    inverse = solve_lower(cholesky(jnp.asarray(precision)), jnp.eye(precision.shape[0]))
+    covariance = inverse.T @ inverse
+    return covariance @ shift, covariance

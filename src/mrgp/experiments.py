@@ -25,12 +25,24 @@ SIMULATORS = {"dependent": datasets.dependent}
 Scores = dict[str, float]
 
 
+KernelName = Literal[
+    "RBF",
+    "Matern12",
+    "Matern32",
+    "Matern52",
+    "RationalQuadratic",
+    "Polynomial",
+    "ArcCosine",
+    "SpectralMixture",
+]
+
+
 class ModelSpec(BaseModel):
     """A model of an experiment: recipe and kernel by name, and the sources it may see."""
 
     model_config = ConfigDict(extra="forbid")
     recipe: Literal["MRGP", "VBAgg"]
-    kernel: Literal["RBF", "Matern12", "Matern32", "Matern52"] | None = None
+    kernel: KernelName | None = None
     sources: list[str] | None = None
     options: dict[str, Any] = Field(default_factory=dict)
 

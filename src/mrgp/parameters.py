@@ -199,7 +199,7 @@ def positive(
     value: Any,
     prior: Prior | None = None,
     *,
-    floor: float = 0.0,
+    floor: Any = 0.0,
     ceiling: Any = np.inf,
     scale: Any = None,
 ) -> Parameter:

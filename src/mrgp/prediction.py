@@ -10,10 +10,10 @@ from jaxtyping import Float
 from scipy.special import ndtr, ndtri
 
 from mrgp._types import float64
-from mrgp.data import as_key, rename_inputs
+from mrgp.data import as_key, harmonise, rename_inputs
 from mrgp.inference import Fit
 from mrgp.inference.objectives import as_arrays
-from mrgp.supports import Support
+from mrgp.supports import Support, extend_all
 
 CHUNK_BYTES = 2**26
 LARGEST_CHUNK = 2**14
@@ -128,6 +128,31 @@ class Prediction:
         mean, variance = self.means[component, columns], self.variances[component, columns]
         return mean + np.sqrt(variance) * rng.standard_normal(shape)
 
+    def to_frame(self, level: float = 0.95) -> Any:
+        """Return a data frame: regions, mean, std and the ends of a central interval.
+
+        Dates, degrees and outlines are as they were read.
+
+        >>> import mrgp
+        >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+        >>> fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([sensors]))
+        >>> list(mrgp.predict(fit, mrgp.intervals([0.0], [2.0])).to_frame())
+        ['x1_lower', 'x1_upper', 'mean', 'std', 'lower_95', 'upper_95']
+        """
+        from mrgp.io.frames import to_frame
+
+        return to_frame(self, level)
+
+    def to_grid(self, like: Any = None, local: bool = False) -> Any:
+        """Return an xarray Dataset of mean, std, lower and upper, if the regions form a grid.
+
+        `like` lends its coordinates; `local=True` gives dates as wall-clock times of their zone
+        instead of UTC.
+        """
+        from mrgp.io.grids import to_grid
+
+        return to_grid(self, like, local)
+
     def __repr__(self) -> str:
         what = self.task if self.source is None else f"{self.task} as {self.source} reports it"
         units = f" {self.units}" if self.units else ""
@@ -184,13 +209,13 @@ def predict(
         mean, variance = _moments(fit, centred, task, source)
         covariance = None
     offset = fit.scaling.offset[fit.scaling.index(task)]
-    mean = mean + offset * np.asarray(support.total)
+    mean = mean + offset * np.asarray(centred.total)
     if noise and source is not None:
         added = fit.model.observation_noise((source, task))
         variance = variance + added
         covariance = None if covariance is None else covariance + added * np.eye(len(mean))
     return Prediction(
-        support=support,
+        support=_labelled(fit, support),
         task=task,
         source=source,
         units=fit.units.get(task),
@@ -225,6 +250,8 @@ def _resolve(fit: Fit, task: str | None, source: str | None, noise: bool) -> tup
 
 
 def _centred(fit: Fit, support: Support) -> Support:
+    """Return a support as the model has it: in the fit's numbers, with covariates, centred."""
+    support = extend_all(_in_numbers_of(fit, support), fit.covariates, fit.inputs)
     if support.dimension != len(fit.inputs):
         raise ValueError(
             f"predict: the support has {support.dimension} inputs, but the fit has"
@@ -236,6 +263,21 @@ def _centred(fit: Fit, support: Support) -> Support:
             " Give the columns in the order of the fit."
         )
     return rename_inputs(support, fit.inputs).shift(fit.scaling.centre)
+
+
+def _in_numbers_of(fit: Fit, support: Support) -> Support:
+    """Write a support on the axes of the fit; covariates, which come last, have none."""
+    if support.dimension > len(fit.inputs):
+        return support
+    axes = None if fit.axes is None else fit.axes[: support.dimension]
+    return harmonise(support, axes, "predict")
+
+
+def _labelled(fit: Fit, support: Support) -> Support:
+    """Give a support that has no names or axes of its own those of the fit."""
+    axes = support.axes if fit.axes is None else support.axes or fit.axes[: support.dimension]
+    inputs = support.inputs or fit.inputs[: support.dimension]
+    return dataclasses.replace(support, inputs=inputs, axes=axes)
 
 
 @eqx.filter_jit

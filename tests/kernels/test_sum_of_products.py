@@ -59,6 +59,20 @@ LEAVES = {
     "periodic": mrgp.Periodic(1.5, 0.8, variance=1.3),
     "linear": mrgp.Linear([0.5, 1.0, 2.0], [0.1, 0.2, 0.3]),
     "linear on one": mrgp.Linear(0.5, 0.3, dims=2),
+    "rational quadratic": mrgp.RationalQuadratic([0.6, 1.1, 2.0], 0.7, variance=1.3),
+    "product of rational quadratics": mrgp.RationalQuadratic(
+        [0.6, 1.1, 2.0], 0.7, variance=1.3, product=True
+    ),
+    "spectral mixture": mrgp.SpectralMixture(
+        2, [1.0, 3.0], [[0.4, 0.2, 0.7], [0.9, 1.1, 0.1]], [0.2, 0.5], variance=1.3
+    ),
+    "spectral mixture on one": mrgp.SpectralMixture(3, variance=1.3, dims=1),
+    "polynomial": mrgp.Polynomial(
+        3, 0.7, weight_variance=[0.5, 1.0, 2.0], variance=1.3, origin=[0.1, 0.2, 0.3]
+    ),
+    "polynomial on two": mrgp.Polynomial(2, 0.0, weight_variance=0.5, dims=(2, 0)),
+    "polynomial on one": mrgp.Polynomial(4, 0.7, weight_variance=0.5, variance=1.3, dims=1),
+    "arc cosine": mrgp.ArcCosine(1, 0.7, weight_variance=[0.5, 1.0, 2.0], variance=1.3),
     "constant": mrgp.Constant(1.3),
     "white": mrgp.White(1.3),
     "white on two": mrgp.White(1.3, dims=(0, 1)),
@@ -77,6 +91,11 @@ COMPOSED = {
     "same kernel twice": RADIAL * RADIAL,
     "product of sums": (LEAVES["RBF"] + LEAVES["periodic"]) * (LEAVES["linear"] + 0.5),
     "scaled product of sums": 2.0 * (LEAVES["one input"] + 0.5) * (3.0 * LEAVES["radial"] + 0.1),
+    "polynomial times wave": LEAVES["polynomial on two"] * LEAVES["spectral mixture"],
+    "separable with waves": mrgp.separable(
+        x2=mrgp.SpectralMixture(2) + mrgp.RationalQuadratic(0.7, 0.5),
+        rest=mrgp.Polynomial(2) * mrgp.ArcCosine(0),
+    ),
     "separable": mrgp.separable(
         x2=mrgp.RBF(0.7, variance=1.0) + mrgp.Periodic(1.5, 0.8, variance=1.0), rest=mrgp.Matern32()
     ),
@@ -99,7 +118,20 @@ def test_products_go_down_to_single_inputs_and_radial_kernels_stay_whole():
     assert dims_of(LEAVES["RBF"]) == dims_of(LEAVES["product"]) == singles
     assert dims_of(LEAVES["periodic"]) == dims_of(LEAVES["white"]) == singles
     assert dims_of(LEAVES["linear"]) == [((0,),), ((1,),), ((2,),)]
+    assert dims_of(LEAVES["product of rational quadratics"]) == singles
+    assert dims_of(LEAVES["spectral mixture"]) == 2 * singles
+    assert dims_of(LEAVES["spectral mixture on one"]) == [((1,),)]
+    assert dims_of(LEAVES["polynomial on one"]) == [((1,),)]
+    assert dims_of(LEAVES["polynomial on two"]) == [
+        ((0,),),
+        ((2,), (0,)),
+        ((2,),),
+        ((0,),),
+        ((2,),),
+        (),
+    ]
     assert dims_of(LEAVES["constant"]) == [()]
+    assert dims_of(LEAVES["rational quadratic"]) == dims_of(LEAVES["arc cosine"]) == [((0, 1, 2),)]
     assert dims_of(LEAVES["radial"]) == [((2, 0),)]
 
 
@@ -123,6 +155,10 @@ makers = {
     "periodic": lambda s, d: mrgp.Periodic(1.5, s, variance=1.2, dims=d),
     "linear": lambda s, d: mrgp.Linear(s, 0.3, dims=d),
     "constant": lambda s, d: mrgp.Constant(s, dims=d),
+    "rational": lambda s, d: mrgp.RationalQuadratic(s, 0.8, variance=1.2, dims=d, product=True),
+    "spectral": lambda s, d: mrgp.SpectralMixture(2, [s, 1.0], variance=1.2, dims=d),
+    "polynomial": lambda s, d: mrgp.Polynomial(2, s, weight_variance=0.4, dims=d),
+    "arc cosine": lambda s, d: mrgp.ArcCosine(1, s, variance=1.2, dims=d),
 }
 leaves = st.builds(
     lambda name, s, d: lambda: makers[name](s, d), st.sampled_from(list(makers)), numbers, some_dims
@@ -172,5 +208,9 @@ def test_a_kernel_that_is_not_known_is_not_taken_for_stationary():
     known = mrgp.RBF() * mrgp.Periodic(2) + mrgp.White()
     assert mrgp.kernels.is_stationary(known)
     assert mrgp.kernels.has_white(known)
-    for unknown in (Custom(), known * Custom(), mrgp.RBF() + mrgp.Linear()):
+    mixed = mrgp.RationalQuadratic() * mrgp.SpectralMixture()
+    assert mrgp.kernels.is_stationary(mixed)
+    inner = (mrgp.Linear(), mrgp.Polynomial(), mrgp.ArcCosine())
+    for unknown in (Custom(), known * Custom(), *(mrgp.RBF() + k for k in inner)):
         assert not mrgp.kernels.is_stationary(unknown)
+    assert not any(mrgp.kernels.has_white(k) for k in (mixed, *inner))

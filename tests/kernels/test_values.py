@@ -79,6 +79,82 @@ def test_linear_kernel(variance, origin):
     assert_equals(mrgp.Linear(variance, origin), plain.linear(variance, origin))
 
 
+@pytest.mark.parametrize("lengthscale", [0.8, ARD])
+@pytest.mark.parametrize("alpha", [0.05, 1.0, 30.0])
+def test_rational_quadratic_kernel(lengthscale, alpha):
+    for product, expected in (
+        (False, plain.rational_quadratic),
+        (True, plain.rational_quadratic_product),
+    ):
+        kernel = mrgp.RationalQuadratic(lengthscale, alpha, variance=1.7, product=product)
+        assert_equals(kernel, expected(lengthscale, alpha, 1.7))
+
+
+def test_rational_quadratic_of_large_alpha_is_rbf():
+    kernel = mrgp.RationalQuadratic(ARD, 1e9, variance=1.7)
+    np.testing.assert_allclose(kernel(X, Z), mrgp.RBF(ARD, variance=1.7)(X, Z), rtol=1e-7)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 5])
+@pytest.mark.parametrize(("weight", "origin", "offset"), [(0.6, 0.0, 1.0), (ARD, [0.1, -1, 2], 0)])
+def test_polynomial_kernel(degree, weight, origin, offset):
+    kernel = mrgp.Polynomial(degree, offset, weight_variance=weight, variance=1.7, origin=origin)
+    assert_equals(kernel, plain.polynomial(degree, offset, weight, 1.7, origin))
+
+
+def test_polynomial_of_degree_one_is_linear_plus_a_constant():
+    kernel = mrgp.Polynomial(1, 0.4, weight_variance=ARD, variance=1.0, origin=0.3)
+    np.testing.assert_allclose(kernel(X, Z), mrgp.Linear(ARD, 0.3)(X, Z) + 0.4, rtol=1e-13)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize(("weight", "origin", "bias"), [(0.6, 0.0, 1.0), (ARD, [0.1, -1, 2], 0.2)])
+def test_arc_cosine_kernel(order, weight, origin, bias):
+    kernel = mrgp.ArcCosine(order, bias, weight_variance=weight, variance=1.7, origin=origin)
+    expected = plain.matrix(plain.arc_cosine(order, bias, weight, 1.7, origin), X, Z)
+    # The arccosine of the reference has half the digits at equal inputs, the first pair.
+    expected[0, 0] = kernel(X[:1])[0, 0]
+    np.testing.assert_allclose(kernel(X, Z), expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_arc_cosine_of_an_input_with_itself(order):
+    kernel = mrgp.ArcCosine(order, 0.2, weight_variance=ARD, variance=1.7)
+    length = 0.2 + (X**2) @ np.array(ARD)
+    expected = 1.7 * (np.ones(len(X)), length, 3 * length**2)[order]
+    np.testing.assert_allclose(np.diag(kernel(X)), expected, rtol=1e-14)
+
+
+def test_arc_cosine_is_a_mean_over_random_units():
+    draws = np.random.default_rng(0).normal(size=(400_000, 4)) * np.sqrt([0.2, *ARD])
+    for order in (0, 1, 2):
+        rectified = [np.maximum(draws[:, 0] + draws[:, 1:] @ p, 0) for p in (X[1], Z[1])]
+        units = [(s > 0) * s**order for s in rectified]
+        found = mrgp.ArcCosine(order, 0.2, weight_variance=ARD)(X[1:2], Z[1:2])[0, 0]
+        np.testing.assert_allclose(found, 2 * np.mean(units[0] * units[1]), rtol=0.05)
+
+
+WEIGHTS, FREQUENCY = [1.0, 3.0], [[0.4, 0.2, 0.7], [0.9, 1.1, 0.1]]
+BANDWIDTH = [[0.2, 0.1, 0.3], [0.05, 0.2, 0.4]]
+
+
+def test_spectral_mixture_kernel():
+    kernel = mrgp.SpectralMixture(2, WEIGHTS, FREQUENCY, BANDWIDTH, variance=1.7)
+    assert_equals(kernel, plain.spectral_mixture(WEIGHTS, FREQUENCY, BANDWIDTH, 1.7))
+    np.testing.assert_allclose(np.diag(kernel(X)), 1.7, rtol=1e-15)
+
+
+def test_spectral_mixture_shares_numbers_among_inputs_and_takes_zero_frequencies():
+    kernel = mrgp.SpectralMixture(2, WEIGHTS, fixed([0.0, 0.7]), [0.2, 0.1], variance=1.7)
+    expected = plain.spectral_mixture(WEIGHTS, [[0.0] * 3, [0.7] * 3], [[0.2] * 3, [0.1] * 3], 1.7)
+    assert_equals(kernel, expected)
+
+
+def test_spectral_mixture_at_frequency_zero_is_rbf():
+    kernel = mrgp.SpectralMixture(1, frequency=fixed([0.0]), bandwidth=[1 / (2 * np.pi * 0.8)])
+    np.testing.assert_allclose(kernel(X, Z), mrgp.RBF(0.8)(X, Z), rtol=1e-12)
+
+
 def test_constant_and_white_kernels():
     assert_equals(mrgp.Constant(1.7), plain.constant(1.7))
     assert_equals(mrgp.White(1.7), plain.white(1.7))
@@ -96,6 +172,27 @@ def test_dims_by_number_choose_the_inputs_in_order(dims):
     assert_equals(
         mrgp.Linear(scales, scales, dims=dims), plain.only(plain.linear(scales, scales), *columns)
     )
+
+
+def test_dims_choose_the_inputs_of_polynomials_networks_and_waves():
+    pair = {"dims": (2, 0)}
+    assert_equals(
+        mrgp.Polynomial(2, 0.3, weight_variance=ARD[:2], **pair),
+        plain.only(plain.polynomial(2, 0.3, ARD[:2]), 2, 0),
+    )
+    rows = [row[:2] for row in FREQUENCY], [row[:2] for row in BANDWIDTH]
+    assert_equals(
+        mrgp.SpectralMixture(2, WEIGHTS, *rows, **pair),
+        plain.only(plain.spectral_mixture(WEIGHTS, *rows), 2, 0),
+    )
+    assert_equals(
+        mrgp.RationalQuadratic(ARD[:2], 0.4, **pair),
+        plain.only(plain.rational_quadratic(ARD[:2], 0.4), 2, 0),
+    )
+    found = on_named_inputs(mrgp.ArcCosine(1, weight_variance=ARD[:2], origin=0.3, dims=("lat", 0)))
+    centre = 0.5 * (X.min(0) + X.max(0))[[2, 0]]
+    expected = plain.arc_cosine(1, 1.0, ARD[:2], origin=0.3 - centre)
+    np.testing.assert_allclose(found[1:], plain.matrix(plain.only(expected, 2, 0), X, Z)[1:])
 
 
 def test_negative_dims_count_from_the_last_input():
@@ -250,6 +347,34 @@ def test_kernels_combine_only_with_kernels_and_positive_numbers(value):
         (lambda: mrgp.RBF(positive([1.0, 2.0])), r"lengthscale must be one number or 3.*\(2,\)"),
         (lambda: mrgp.RBF(-1.0), "RBF: lengthscale must be positive and finite; got -1.0"),
         (lambda: mrgp.Periodic(0.0), "Periodic: period must be positive and finite; got 0.0"),
+        (lambda: mrgp.RationalQuadratic(1, 0.0), "RationalQuadratic: alpha must be positive and"),
+        (lambda: mrgp.RationalQuadratic(1, positive([1.0, 2.0])), r"alpha must be one number; got"),
+        (lambda: mrgp.Polynomial(0), "degree must be a whole number, at least 1; got 0"),
+        (lambda: mrgp.Polynomial(2.0), "degree must be a whole number, at least 1; got 2.0"),
+        (lambda: mrgp.Polynomial(2, -1.0), "Polynomial: offset must be finite and not negative"),
+        (lambda: mrgp.Polynomial(2, None), "offset must be finite and not negative; got None"),
+        (lambda: mrgp.Polynomial(2, fixed(-1.0)), "offset must not be negative; got -1.0"),
+        (lambda: mrgp.Polynomial(2, (1.0, 2.0)), r"Polynomial: offset must be one number; got"),
+        (lambda: mrgp.Polynomial(origin=[0.0, 1.0]), "Polynomial: origin must be one number or 3"),
+        (lambda: mrgp.Linear(origin=fixed(1.0)), "Linear: origin is a plain number, or one for"),
+        (lambda: mrgp.ArcCosine(3), "ArcCosine: order must be 0, 1 or 2; got 3"),
+        (lambda: mrgp.ArcCosine(True), "ArcCosine: order must be 0, 1 or 2; got True"),
+        (lambda: mrgp.ArcCosine(1, "two"), "ArcCosine: bias_variance must be finite and not neg"),
+        (
+            lambda: mrgp.ArcCosine(weight_variance=0.0),
+            "weight_variance must be positive and finite",
+        ),
+        (lambda: mrgp.SpectralMixture(0), "components must be a whole number, at least 1; got 0"),
+        (lambda: mrgp.SpectralMixture(2, [1.0, -1.0]), "weight must be positive and finite; got"),
+        (
+            lambda: mrgp.SpectralMixture(2, [1.0]),
+            r"SpectralMixture: weight must be 2 numbers, one for each component; got shape \(1,\)",
+        ),
+        (
+            lambda: mrgp.SpectralMixture(2, frequency=positive([[1.0], [2.0]])),
+            r"frequency must be 2 numbers, one for each component, or a row of 3 for each; got",
+        ),
+        (lambda: mrgp.SpectralMixture(2, bandwidth=1.0), r"bandwidth must be 2 numbers.* \(\)"),
     ],
 )
 def test_wrong_recipes_say_what_is_wrong(recipe, text):
@@ -270,6 +395,9 @@ def test_a_period_given_as_a_parameter_must_be_positive_too(value):
 
 OPEN = {
     "leaf": mrgp.Matern52(),
+    "rational quadratic": mrgp.RationalQuadratic(),
+    "spectral mixture": mrgp.SpectralMixture(3),
+    "product with waves": mrgp.RBF() * mrgp.SpectralMixture(3),
     "sum": mrgp.RBF() + mrgp.Matern12() + mrgp.Periodic(2.0),
     "product": mrgp.RBF() * mrgp.Periodic(2.0),
     "scaled": 3.0 * mrgp.RBF(),
@@ -305,6 +433,14 @@ LAWFUL = {
     "Matern52": mrgp.Matern52(lengthscale=0.5),
     "Periodic": mrgp.Periodic(1.7, lengthscale=0.8),
     "Linear": mrgp.Linear(0.5, 0.3),
+    "RationalQuadratic": mrgp.RationalQuadratic(0.5, 0.3),
+    "RationalQuadratic product": mrgp.RationalQuadratic(0.5, 0.3, product=True),
+    "SpectralMixture": mrgp.SpectralMixture(2, [1.0, 3.0], [[0.4, 0.2], [0.9, 1.1]], [0.2, 0.1]),
+    "Polynomial": mrgp.Polynomial(3, 0.5, weight_variance=0.2, origin=0.3),
+    "ArcCosine 0": mrgp.ArcCosine(0, weight_variance=[0.5, 1.0]),
+    "ArcCosine 0 without bias": mrgp.ArcCosine(0, 0.0),
+    "ArcCosine 1": mrgp.ArcCosine(1, 0.0),
+    "ArcCosine 2": mrgp.ArcCosine(2, 0.3, origin=0.3),
     "White": mrgp.White(1.0),
     "composed": 2.0 * mrgp.RBF(0.8) * mrgp.Linear(0.5, 0.3) + mrgp.Matern12(0.4) + 0.5,
 }
@@ -319,7 +455,10 @@ def test_every_matrix_is_symmetric_and_positive_semidefinite(name, x):
     assert np.linalg.eigvalsh(matrix).min() >= -1e-10 * max(1.0, np.trace(matrix))
 
 
-@pytest.mark.parametrize("name", ["RBF", "Matern12", "Matern32", "Matern52", "Periodic", "White"])
+STILL = [name for name, kernel in LAWFUL.items() if mrgp.kernels.is_stationary(kernel)]
+
+
+@pytest.mark.parametrize("name", STILL)
 @settings(max_examples=10, deadline=None)
 @given(x=inputs, shift=hnp.arrays(np.float64, (1, 2), elements=st.integers(-9, 9)))
 def test_stationary_kernels_do_not_change_when_all_inputs_move(name, x, shift):

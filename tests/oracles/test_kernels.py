@@ -107,6 +107,49 @@ def test_linear_about_another_origin_is_linear_in_moved_inputs():
     assert_close(ours(mrgp.Linear(1.7, origin)), gpjax_matrix(theirs, X - origin, Z - origin))
 
 
+@pytest.mark.parametrize("scales", [0.8, SCALES])
+def test_rational_quadratic_equals_both(scales):
+    kernel = mrgp.RationalQuadratic(scales, 0.7, variance=1.7)
+    theirs = gpjax.kernels.RationalQuadratic(
+        lengthscale=jnp.asarray(scales), variance=1.7, alpha=0.7, n_dims=3
+    )
+    assert_close(ours(kernel), gpjax_matrix(theirs))
+    tiny = tinygp.kernels.RationalQuadratic(alpha=0.7, distance=L2Distance())
+    assert_close(ours(kernel), tinygp_matrix(1.7 * scaled(tiny, np.broadcast_to(scales, (3,)))))
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_polynomial_equals_both(degree):
+    kernel = mrgp.Polynomial(degree, 0.4, weight_variance=0.8, variance=1.0)
+    theirs = gpjax.kernels.Polynomial(degree=degree, shift=0.4, variance=0.8, n_dims=3)
+    assert_close(ours(kernel), gpjax_matrix(theirs))
+    tiny = tinygp.kernels.Polynomial(order=degree, scale=0.8**-0.5, sigma=0.4**0.5)
+    assert_close(ours(kernel), tinygp_matrix(tiny))
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_arc_cosine_equals_gpjax(order):
+    kernel = mrgp.ArcCosine(order, 0.4, weight_variance=SCALES, variance=1.7)
+    theirs = gpjax.kernels.ArcCosine(
+        order=order, weight_variance=jnp.asarray(SCALES), bias_variance=0.4, variance=1.7, n_dims=3
+    )
+    # Their arccosine has half the digits where inputs are equal or nearly so.
+    np.testing.assert_allclose(ours(kernel), gpjax_matrix(theirs), rtol=1e-6)
+    np.testing.assert_allclose(ours(kernel, X, Z[1:]), gpjax_matrix(theirs, X, Z[1:]), rtol=1e-10)
+
+
+def test_spectral_mixture_equals_products_of_tinygp_waves():
+    weights, frequency, bandwidth = [1.0, 3.0], [0.4, 0.9], [0.2, 0.05]
+    kernel = mrgp.SpectralMixture(2, weights, frequency, bandwidth, variance=1.7)
+    expected = np.zeros((len(X), len(Z)))
+    for weight, f, s in zip(weights, frequency, bandwidth, strict=True):
+        fading = tinygp.kernels.ExpSquared(scale=1 / (2 * np.pi * s))
+        wave = fading * tinygp.kernels.Cosine(scale=1 / f)
+        parts = [tinygp_matrix(wave, X[:, d : d + 1], Z[:, d : d + 1]) for d in range(3)]
+        expected += 1.7 * weight / 4.0 * np.prod(parts, axis=0)
+    assert_close(ours(kernel), expected)
+
+
 def test_constant_and_white_equal_gpjax():
     assert_close(ours(mrgp.Constant(1.7)), gpjax_matrix(gpjax.kernels.Constant(constant=1.7)))
     white = gpjax.kernels.White(variance=1.7)

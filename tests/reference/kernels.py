@@ -117,3 +117,57 @@ def constant(variance=1.0):
 def white(variance=1.0):
     """Return the variance where the inputs are equal, and zero elsewhere."""
     return lambda a, b: variance if all(x == z for x, z in zip(a, b, strict=True)) else 0.0
+
+
+def rational_quadratic(lengthscale=1.0, alpha=1.0, variance=1.0):
+    """Return (1 + r^2 / (2 alpha))^-alpha of the scaled distance r."""
+    return lambda a, b: variance * (1 + _distance(a, b, lengthscale) ** 2 / (2 * alpha)) ** -alpha
+
+
+def rational_quadratic_product(lengthscale=1.0, alpha=1.0, variance=1.0):
+    """Return the product over the inputs of one-dimensional rational quadratics."""
+
+    def kernel(a, b):
+        value = variance
+        for x, z, scale in zip(a, b, _each(lengthscale, len(a)), strict=True):
+            value *= rational_quadratic(scale, alpha)([x], [z])
+        return value
+
+    return kernel
+
+
+def polynomial(degree, offset=1.0, weight=1.0, variance=1.0, origin=0.0):
+    """Return (offset + sum weight (x - origin) (z - origin))^degree."""
+    return lambda a, b: variance * (offset + linear(weight, origin)(a, b)) ** degree
+
+
+def arc_cosine(order, bias=1.0, weight=1.0, variance=1.0, origin=0.0):
+    """Return |x|^n |z|^n J_n(theta) / pi, lengths and angle taken with bias and weights."""
+
+    def inner(x, z):
+        return bias + linear(weight, origin)(x, z)
+
+    def kernel(a, b):
+        lengths = math.sqrt(inner(a, a) * inner(b, b))
+        theta = math.acos(min(1.0, max(-1.0, inner(a, b) / lengths)))
+        rest, sine, cosine = math.pi - theta, math.sin(theta), math.cos(theta)
+        j = (rest, sine + rest * cosine, 3 * sine * cosine + rest * (1 + 2 * cosine**2))[order]
+        return variance / math.pi * lengths**order * j
+
+    return kernel
+
+
+def spectral_mixture(weights, frequencies, bandwidths, variance=1.0):
+    """Return the weighted mean over components of products over inputs of fading cosines."""
+
+    def kernel(a, b):
+        total = 0.0
+        for weight, frequency, bandwidth in zip(weights, frequencies, bandwidths, strict=True):
+            value = weight / sum(weights)
+            for x, z, f, s in zip(a, b, frequency, bandwidth, strict=True):
+                value *= math.exp(-2 * math.pi**2 * s**2 * (x - z) ** 2)
+                value *= math.cos(2 * math.pi * f * (x - z))
+            total += value
+        return variance * total
+
+    return kernel

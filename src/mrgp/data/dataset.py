@@ -1,14 +1,16 @@
 """A dataset: observation processes that see one world."""
 
 import dataclasses
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import jax
 import numpy as np
 
+from mrgp.data.axes import common_axes, describe, harmonise
 from mrgp.data.observations import Observations
-from mrgp.supports import Support
+from mrgp.supports import Axis, Field, Support
 
 
 class Dataset:
@@ -35,8 +37,10 @@ class Dataset:
             raise ValueError("Dataset needs at least one source of observations.")
         self._check_pairs()
         self._check_units()
+        self._check_covariates()
         names = self._common_names()
-        self.observations = tuple(_with_names(o, names) for o in self.observations)
+        named = [_with_names(o, names) for o in self.observations]
+        self.observations = tuple(_with_common_axes(named))
 
     @property
     def processes(self) -> tuple[tuple[str, str], ...]:
@@ -62,6 +66,23 @@ class Dataset:
     def supports(self) -> tuple[Support, ...]:
         """The support of each process."""
         return tuple(o.support for o in self.observations)
+
+    @property
+    def axes(self) -> tuple[Axis | None, ...] | None:
+        """What the numbers of each input mean, where a source says so."""
+        return next((s.axes for s in self.supports if s.axes is not None), None)
+
+    @property
+    def covariates(self) -> tuple[Field, ...] | None:
+        """What the covariates among the inputs were sampled from."""
+        return self.observations[0].support.covariates
+
+    def with_covariates(
+        self, source: Any, names: Any = None, *, inputs: Any = None, method: str = "linear"
+    ) -> "Dataset":
+        """Add the same covariates to every source (see `Support.with_covariates`)."""
+        field = Field.of(source, names, inputs, method)
+        return Dataset([o.replace(support=field.extend(o.support)) for o in self])
 
     @property
     def units(self) -> dict[str, str | None]:
@@ -140,6 +161,17 @@ class Dataset:
                     " of them another name=."
                 )
             seen.add(o.process)
+
+    def _check_covariates(self) -> None:
+        first = self.observations[0]
+        for o in self.observations:
+            had, has = ([f.names for f in s.covariates or ()] for s in (first.support, o.support))
+            if had != has:
+                raise ValueError(
+                    f"{o.label}: the covariates are {_listed(has)}, but {first.label} has"
+                    f" {_listed(had)}. Add them to all sources at once with"
+                    " Dataset([...]).with_covariates(...)."
+                )
 
     def _check_units(self) -> None:
         for o in self.observations:
@@ -234,9 +266,29 @@ def _with_names(o: Observations, names: tuple[str, ...] | None) -> Observations:
     return o.replace(support=rename_inputs(o.support, names))
 
 
+def _with_common_axes(observations: list[Observations]) -> Iterator[Observations]:
+    """Bring all sources to the first axis that is known of each input, and say where none is."""
+    axes = common_axes([o.support for o in observations])
+    for o in observations:
+        for d, axis in enumerate(axes or ()):
+            if axis is not None and (o.support.axes is None or o.support.axes[d] is None):
+                warnings.warn(
+                    f"{o.label}: the input {o.support.input_names[d]!r} is in plain numbers, which"
+                    f" are taken as {describe(axis)}, as other sources have it. Read it with"
+                    " from_frame or from_grid to be sure.",
+                    stacklevel=4,
+                )
+        support = harmonise(o.support, axes, o.label)
+        yield o if support is o.support else o.replace(support=support)
+
+
 def rename_inputs(support: Support, names: tuple[str, ...]) -> Support:
     """Give a support the names of its inputs."""
     return dataclasses.replace(support, inputs=names)
+
+
+def _listed(names: list[tuple[str, ...]]) -> str:
+    return ", ".join(name for group in names for name in group) or "none"
 
 
 def _count(items: tuple[str, ...], noun: str) -> str:

@@ -112,6 +112,24 @@ class Observations:
         """Return the observed values alone."""
         return self if self.observed.all() else self[self.observed]
 
+    def to_frame(self) -> Any:
+        """Return a data frame: regions, values under the task's name, noise variance if given.
+
+        >>> import mrgp
+        >>> mrgp.Observations(mrgp.points([[0.5]]), [3.0], task="no2").to_frame()
+            x1  no2
+        0  0.5  3.0
+        """
+        from mrgp.io.frames import to_frame
+
+        return to_frame(self)
+
+    def to_grid(self, like: Any = None, local: bool = False) -> Any:
+        """Return an xarray DataArray, if the regions form a grid (see `Prediction.to_grid`)."""
+        from mrgp.io.grids import to_grid
+
+        return to_grid(self, like, local)
+
     def _check_values(self, y: Any) -> Float[np.ndarray, " n"]:
         values = as_values(y, f"{self.label}: y")
         if values.ndim != 1 or len(values) != len(self.support):

@@ -4,14 +4,16 @@ Kernels and noises stay in the user's units. `scale` is the spread of a task; st
 default priors and the optimiser's coordinates are relative to it.
 """
 
+from typing import Any
+
 import equinox as eqx
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from mrgp._types import AnyArray, Vector
+from mrgp._types import AnyArray, Scalar, Vector
 from mrgp.data.dataset import Dataset
 from mrgp.data.observations import Observations
-from mrgp.supports import Geometry, Support
+from mrgp.supports import Geometry, Shapes, Support, congruent
 
 
 class Record(eqx.Module):
@@ -20,7 +22,21 @@ class Record(eqx.Module):
     support: Support
     y: Vector
     noise_variance: Vector | None
-    weight: Float[AnyArray, ""]
+    weight: Scalar
+    shapes: Shapes | None = None
+
+    def __len__(self) -> int:
+        return self.y.shape[0]
+
+    def take(self, rows: Int[AnyArray, " b"]) -> "Record":
+        """Return a minibatch, weighted so that its mean over all batches is the whole."""
+        return Record(
+            support=self.support[rows],
+            y=self.y[rows],
+            noise_variance=None if self.noise_variance is None else self.noise_variance[rows],
+            weight=self.weight * (len(self) / rows.shape[0]),
+            shapes=None if self.shapes is None else self.shapes[rows],
+        )
 
 
 class Scaling(eqx.Module):
@@ -45,12 +61,13 @@ class Scaling(eqx.Module):
         """Return the position of a task."""
         return self.tasks.index(task)
 
-    def record(self, observations: Observations, weight: float = 1.0) -> Record:
+    def record(self, observations: Observations, weight: Any = 1.0) -> Record:
         """Centre the observed values of a process."""
         seen = observations.dropna()
         support = seen.support.shift(self.centre)
         y = seen.y - self.offset[self.index(seen.task)] * np.asarray(support.total)
-        return Record(support, y, seen.noise_variance, np.asarray(weight, np.float64))
+        weight = np.asarray(weight, np.float64)
+        return Record(support, y, seen.noise_variance, weight, congruent(support))
 
 
 def _offset_and_scale(data: Dataset) -> tuple[float, float]:

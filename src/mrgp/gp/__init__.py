@@ -1,12 +1,14 @@
 """Kernel MEETS support: covariances of aggregates, conditioning, inducing inputs."""
 
 from mrgp.gp.conditioning import (
+    Information,
     LinearGaussian,
     Posterior,
     collapsed_log_evidence,
     collapsed_posterior,
     exact_log_evidence,
     exact_posterior,
+    information,
 )
 from mrgp.gp.covariance import (
     QuadratureError,
@@ -17,18 +19,24 @@ from mrgp.gp.covariance import (
     variance,
 )
 from mrgp.gp.inducing import Inducing, place
+from mrgp.gp.variational import Natural, Whitened, expected_log_likelihood
 
 __all__ = [
     "Inducing",
+    "Information",
     "LinearGaussian",
+    "Natural",
     "Posterior",
     "QuadratureError",
+    "Whitened",
     "collapsed_log_evidence",
     "collapsed_posterior",
     "cross_covariance",
     "exact_log_evidence",
     "exact_posterior",
+    "expected_log_likelihood",
     "full_covariance",
+    "information",
     "needs_nodes",
     "place",
     "quadrature_error",

@@ -5,6 +5,7 @@ are guarded on both sides (`where` around the argument and around the result), s
 finite in the branch not taken.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
-from mrgp.gp import matern
+from mrgp.gp import matern, spectral
 from mrgp.kernels import (
     RBF,
     Constant,
@@ -25,6 +26,8 @@ from mrgp.kernels import (
     Matern32,
     Matern52,
     Periodic,
+    Polynomial,
+    SpectralMixture,
     White,
     has_white,
     is_stationary,
@@ -247,6 +250,42 @@ def _linear(kernel: Linear, first: Interval, second: Interval) -> Values:
     return kernel.pair(first.centre[..., None], second.centre[..., None])
 
 
+def _polynomial(kernel: Polynomial, first: Interval, second: Interval) -> Values:
+    """Expand the power; as many nodes as half the degree make the moments of intervals exact."""
+    nodes, weights = gauss_legendre(kernel.degree // 2 + 1)
+    (origin,), (slope,) = kernel.per_input(kernel.origin), kernel.per_input(kernel.weight_variance)
+
+    def moments(interval: Interval) -> list[Values]:
+        places = [interval.lower + float(t) * interval.width - origin for t in nodes]
+        parts = [
+            [float(w) * x**j for w, x in zip(weights, places, strict=True)]
+            for j in range(kernel.degree + 1)
+        ]
+        return [functools.reduce(jnp.add, part) for part in parts]
+
+    total = jnp.zeros(())
+    for j, (a, b) in enumerate(zip(moments(first), moments(second), strict=True)):
+        low = math.comb(kernel.degree, j) * kernel.offset ** (kernel.degree - j)
+        total = total + low * slope**j * a * b
+    return kernel.variance * total
+
+
+def _spectral(kernel: SpectralMixture, first: Interval, second: Interval) -> Values:
+    u = 0.5 * jnp.abs((first.lower - second.lower) + (first.upper - second.upper))
+    shares, frequencies, bandwidths = kernel.bands()
+
+    def component(frequency: Values, bandwidth: Values) -> Values:
+        rate, phase = 2.0 * jnp.pi * bandwidth, frequency / bandwidth
+        if first.flat or second.flat:
+            width = (second if first.flat else first).width
+            return spectral.single(rate * u, rate * width, phase)
+        a, b = rate * first.width, rate * second.width
+        return spectral.double(rate * u, jnp.maximum(a, b), jnp.minimum(a, b), phase)
+
+    means = jax.vmap(component)(frequencies[:, 0], bandwidths[:, 0])
+    return kernel.variance * jnp.tensordot(shares, means, 1)
+
+
 def _white(kernel: Kernel, first: Interval, second: Interval) -> Values:
     points = (first.width == 0.0) & (second.width == 0.0)
     return jnp.where(points, kernel.pair(first.lower[..., None], second.lower[..., None]), 0.0)
@@ -289,6 +328,8 @@ CLOSED: dict[type[Kernel], Callable[[Any, Interval, Interval], Values]] = {
     Matern52: _matern,
     Constant: _constant,
     Linear: _linear,
+    Polynomial: _polynomial,
+    SpectralMixture: _spectral,
     White: _white,
     Periodic: _periodic,
 }

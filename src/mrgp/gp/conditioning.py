@@ -1,10 +1,13 @@
 """Linear-Gaussian conditioning: evidence and posterior, exact and collapsed (theory 2.2 to 2.4)."""
 
-from typing import NamedTuple
+import functools
+import math
+from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from mrgp._linalg import (
     add_diagonal,
@@ -16,22 +19,31 @@ from mrgp._linalg import (
     solve_upper,
 )
 from mrgp._types import AnyArray
-from mrgp.gp.covariance import cross_covariance, full_covariance, variance
+from mrgp.gp.covariance import cross_covariance, full_covariance, variance, variance_by_shape
 from mrgp.kernels import Kernel
-from mrgp.supports import DEFAULT_RULE, Points, Rule, Support
+from mrgp.supports import DEFAULT_RULE, Points, Rule, Shapes, Support
+
+BLOCK_BYTES = 2**25
 
 
 class LinearGaussian(NamedTuple):
-    """Residuals e = r L f + noise of several sources.
+    """Residuals e = r L f + noise of one source.
 
-    `noise` is the effective noise variance of every row, s2 / phi under a composite weight phi;
-    rows of all sources follow one another in the order of `supports`.
+    `noise` is the effective noise variance of every row, s2 / phi under a composite weight phi.
     """
 
-    supports: tuple[Support, ...]
-    ratios: tuple[Float[AnyArray, ""], ...]
+    support: Support
+    ratio: Float[AnyArray, ""]
     residual: Float[Array, " n"]
     noise: Float[Array, " n"]
+    shapes: Shapes | None = None
+
+    def take(self, rows: Int[Array, " b"]) -> "LinearGaussian":
+        """Return some rows."""
+        shapes = None if self.shapes is None else self.shapes[rows]
+        return LinearGaussian(
+            self.support[rows], self.ratio, self.residual[rows], self.noise[rows], shapes
+        )
 
 
 class Posterior(eqx.Module):
@@ -73,83 +85,148 @@ class Posterior(eqx.Module):
         return jnp.concatenate(list(blocks), 1)
 
 
+Sources = tuple[LinearGaussian, ...]
+
+
 def exact_log_evidence(
-    kernel: Kernel, data: LinearGaussian, rule: Rule = DEFAULT_RULE
+    kernel: Kernel, sources: Sources, rule: Rule = DEFAULT_RULE
 ) -> Float[Array, ""]:
     """Return the log evidence under the dense covariance (theory 2.3)."""
-    return gaussian_log_density(data.residual, _exact_factor(kernel, data, rule))
+    residual = jnp.concatenate([s.residual for s in sources])
+    return gaussian_log_density(residual, _exact_factor(kernel, sources, rule))
 
 
-def exact_posterior(kernel: Kernel, data: LinearGaussian, rule: Rule = DEFAULT_RULE) -> Posterior:
+def exact_posterior(kernel: Kernel, sources: Sources, rule: Rule = DEFAULT_RULE) -> Posterior:
     """Condition on the data, anchored at the data's own supports."""
-    factor = _exact_factor(kernel, data, rule)
+    factor = _exact_factor(kernel, sources, rule)
     root = solve_lower(factor, jnp.eye(factor.shape[0]))
-    alpha = root.T @ (root @ data.residual)
-    return Posterior(data.supports, data.ratios, alpha, root, jnp.zeros(()))
+    alpha = root.T @ (root @ jnp.concatenate([s.residual for s in sources]))
+    anchors, ratios = zip(*((s.support, s.ratio) for s in sources), strict=True)
+    return Posterior(anchors, ratios, alpha, root, jnp.zeros(()))
 
 
-def _exact_factor(kernel: Kernel, data: LinearGaussian, rule: Rule) -> Float[Array, "n n"]:
-    blocks = full_covariance(kernel, data.supports, rule)
+def _exact_factor(kernel: Kernel, sources: Sources, rule: Rule) -> Float[Array, "n n"]:
+    blocks = full_covariance(kernel, tuple(s.support for s in sources), rule)
     scaled = [
-        [a * b * block for b, block in zip(data.ratios, row, strict=True)]
-        for a, row in zip(data.ratios, blocks, strict=True)
+        [a.ratio * b.ratio * block for b, block in zip(sources, row, strict=True)]
+        for a, row in zip(sources, blocks, strict=True)
     ]
-    return cholesky(add_diagonal(jnp.block(scaled), data.noise))
+    noise = jnp.concatenate([s.noise for s in sources])
+    return cholesky(add_diagonal(jnp.block(scaled), noise))
 
 
-class _Projection(NamedTuple):
-    """The data seen through inducing variables, noise-standardised (theory 2.4)."""
-
-    prior: Float[Array, "m m"]
-    basis: Float[Array, "m n"]
-    factor: Float[Array, "m m"]
-    residual: Float[Array, " n"]
-    unexplained: Float[Array, ""]
-
-
-def _project(
-    kernel: Kernel, data: LinearGaussian, locations: Float[AnyArray, "m d"], rule: Rule
-) -> _Projection:
+def features(
+    kernel: Kernel,
+    data: LinearGaussian,
+    locations: Float[AnyArray, "m d"],
+    prior: Float[Array, "m m"],
+    rule: Rule = DEFAULT_RULE,
+) -> tuple[Float[Array, "m n"], Float[Array, " n"]]:
+    """Return the covariance of r L f with whitened inducing variables, and its own variance."""
     inducing = Points(locations, jnp.ones(locations.shape[0]))
-    prior = jittered_cholesky(kernel.cross(locations, locations))
-    pairs = list(zip(data.supports, data.ratios, strict=True))
-    cross = jnp.concatenate([r * cross_covariance(kernel, s, inducing, rule) for s, r in pairs])
-    own = jnp.concatenate([r**2 * variance(kernel, s, rule) for s, r in pairs])
-    root_precision = 1.0 / jnp.sqrt(data.noise)
-    basis = solve_lower(prior, (cross * root_precision[:, None]).T)
-    factor = cholesky(add_diagonal(basis @ basis.T, 1.0))
-    unexplained = jnp.sum(own * root_precision**2) - jnp.sum(basis**2)
-    return _Projection(prior, basis, factor, data.residual * root_precision, unexplained)
+    ratio = jnp.asarray(data.ratio)
+    cross = ratio * cross_covariance(kernel, data.support, inducing, rule)
+    own = ratio**2 * variance_by_shape(kernel, data.support, data.shapes, rule)
+    return solve_lower(prior, cross.T), own
+
+
+class Information(NamedTuple):
+    """What data say of whitened inducing variables (theory 2.4), summed over rows.
+
+    With B the noise-standardised features and e the noise-standardised residuals: `precision` is
+    B B^T, `score` is B e, `squares` is e^T e; `unexplained` is the prior variance outside the span
+    of the inducing variables, in units of the noise; `log_noise` is the sum of log 2 pi s2.
+    """
+
+    precision: Float[Array, "m m"]
+    score: Float[Array, " m"]
+    squares: Float[Array, ""]
+    unexplained: Float[Array, ""]
+    log_noise: Float[Array, ""]
+
+    @property
+    def log_evidence(self) -> Float[Array, ""]:
+        """The collapsed bound."""
+        factor = cholesky(add_diagonal(self.precision, 1.0))
+        projected = solve_lower(factor, self.score)
+        quadratic = self.squares - jnp.vdot(projected, projected)
+        return -0.5 * (quadratic + log_determinant(factor) + self.log_noise + self.unexplained)
+
+
+def information(
+    kernel: Kernel,
+    sources: Sources,
+    locations: Float[AnyArray, "m d"],
+    prior: Float[Array, "m m"],
+    rule: Rule = DEFAULT_RULE,
+) -> Information:
+    """Sum the information of all rows, so many at a time that memory does not grow with n."""
+    m = locations.shape[0]
+    size = max(1, BLOCK_BYTES // (8 * m))
+
+    def of_rows(data: LinearGaussian, used: Float[Array, " b"]) -> Information:
+        alpha, own = features(kernel, data, locations, prior, rule)
+        scale = used / jnp.sqrt(data.noise)
+        basis, residual = alpha * scale[None, :], data.residual * scale
+        return Information(
+            precision=basis @ basis.T,
+            score=basis @ residual,
+            squares=jnp.vdot(residual, residual),
+            unexplained=jnp.sum(own * scale**2) - jnp.sum(basis**2),
+            log_noise=jnp.sum(used * jnp.log(2.0 * jnp.pi * data.noise)),
+        )
+
+    parts = []
+    for data in sources:
+        n = data.residual.shape[0]
+        if n <= size:
+            parts.append(of_rows(data, jnp.ones(n)))
+            continue
+
+        # Recomputed in the backward pass: what is kept for it is one small sum a block.
+        @jax.checkpoint
+        def block(rows: Array, data: LinearGaussian = data, n: int = n) -> Information:
+            taken = data.take(jnp.minimum(rows, n - 1))
+            return of_rows(taken, jnp.where(rows < n, 1.0, 0.0))
+
+        def add(total: Information, rows: Array, block: Any = block) -> tuple[Information, None]:
+            return jax.tree.map(jnp.add, total, block(rows)), None
+
+        blocks = math.ceil(n / size)
+        rows = jnp.arange(blocks * math.ceil(n / blocks)).reshape(blocks, -1)
+        zero = Information(jnp.zeros((m, m)), jnp.zeros(m), *(jnp.zeros(()) for _ in range(3)))
+        parts.append(jax.lax.scan(add, zero, rows)[0])
+    return functools.reduce(lambda a, b: jax.tree.map(jnp.add, a, b), parts)
 
 
 def collapsed_log_evidence(
     kernel: Kernel,
-    data: LinearGaussian,
+    sources: Sources,
     locations: Float[AnyArray, "m d"],
     rule: Rule = DEFAULT_RULE,
 ) -> Float[Array, ""]:
     """Return the collapsed lower bound on the log evidence (theory 2.4)."""
-    p = _project(kernel, data, locations, rule)
-    projected = solve_lower(p.factor, p.basis @ p.residual)
-    quadratic = jnp.vdot(p.residual, p.residual) - jnp.vdot(projected, projected)
-    log_noise = jnp.sum(jnp.log(2.0 * jnp.pi * data.noise))
-    return -0.5 * (quadratic + log_determinant(p.factor) + log_noise + p.unexplained)
+    prior = jittered_cholesky(kernel.cross(locations, locations))
+    return information(kernel, sources, locations, prior, rule).log_evidence
 
 
 def collapsed_posterior(
     kernel: Kernel,
-    data: LinearGaussian,
+    sources: Sources,
     locations: Float[AnyArray, "m d"],
     rule: Rule = DEFAULT_RULE,
 ) -> Posterior:
     """Condition through inducing inputs with the optimal q(u) of the collapsed bound."""
-    p = _project(kernel, data, locations, rule)
-    whitened = solve_upper(p.factor, solve_lower(p.factor, p.basis @ p.residual))
+    prior = jittered_cholesky(kernel.cross(locations, locations))
+    known = information(kernel, sources, locations, prior, rule)
+    factor = cholesky(add_diagonal(known.precision, 1.0))
+    whitened = solve_upper(factor, solve_lower(factor, known.score))
     # I - (I + B B^T)^-1 by eigenvectors: one root, so that prediction is one matrix product.
-    eigenvalues, vectors = jnp.linalg.eigh(p.basis @ p.basis.T)
+    eigenvalues, vectors = jnp.linalg.eigh(known.precision)
     shrink = jnp.maximum(eigenvalues, 0.0) / (1.0 + jnp.maximum(eigenvalues, 0.0))
-    inverse = solve_lower(p.prior, jnp.eye(locations.shape[0]))
+    inverse = solve_lower(prior, jnp.eye(locations.shape[0]))
     root = (jnp.sqrt(shrink)[:, None] * vectors.T) @ inverse
     anchors = (Points(locations, jnp.ones(locations.shape[0])),)
-    alpha = solve_upper(p.prior, whitened)
-    return Posterior(anchors, (jnp.ones(()),), alpha, root, p.unexplained / len(data.residual))
+    count = sum(s.residual.shape[0] for s in sources)
+    alpha = solve_upper(prior, whitened)
+    return Posterior(anchors, (jnp.ones(()),), alpha, root, known.unexplained / count)

@@ -11,10 +11,13 @@ from jaxtyping import Float
 
 from mrgp._types import float64, to_numpy
 from mrgp.data import Dataset, Scaling, as_seed
-from mrgp.inference.objectives import build_objective, check_model
-from mrgp.inference.optimisers import LBFGS, Status, maximise
+from mrgp.inference.ascent import Training, ascend
+from mrgp.inference.objectives import Objective, build_objective, check_model
+from mrgp.inference.optimisers import LBFGS, Optimum, Status, maximise
 from mrgp.inference.progress import as_progress
+from mrgp.inference.stochastic import Adam
 from mrgp.parameters import Parameter, at_limit
+from mrgp.supports import Axis, Field
 
 
 class FitError(RuntimeError):
@@ -38,6 +41,10 @@ class Fit:
     weights: dict[tuple[str, str], float]
     history: Float[np.ndarray, " steps"]
     status: Status
+    optimiser: LBFGS | Adam
+    training: Training | None
+    axes: tuple[Axis | None, ...] | None
+    covariates: tuple[Field, ...] | None
 
     @property
     def processes(self) -> tuple[tuple[str, str], ...]:
@@ -58,6 +65,35 @@ class Fit:
     def parameters(self) -> dict[str, np.ndarray]:
         """Return every parameter by name, in the user's units."""
         return self.model.report(self.scaling)
+
+    @float64
+    def resume(
+        self, data: Dataset, *, optimiser: Any = None, progress: Any = "auto", throw: bool = True
+    ) -> "Fit":
+        """Go on with a fit that was interrupted or ran out of steps, on the same data.
+
+        A stochastic fit goes on exactly where it stopped, also after `save` and `load`; others
+        start again from the parameters found. `optimiser` may give other numbers of steps.
+        """
+        seen = self.recipe.view(data)
+        counts = _counts(data)
+        if counts != self.counts:
+            raise ValueError(
+                f"resume goes on with the data of the fit, which had {_in_words(self.counts)};"
+                f" these have {_in_words(counts)}. Call fit for other data."
+            )
+        settings = optimiser or self.optimiser
+        if type(settings) is not type(self.optimiser):
+            raise ValueError(
+                f"resume: the fit was made with {type(self.optimiser).__name__}; got"
+                f" {type(settings).__name__}."
+            )
+        if isinstance(settings, LBFGS):
+            settings = dataclasses.replace(settings, starts=1, candidates=0)
+        model = self.model if self.training is None else self.model.with_q()
+        target = build_objective(model, seen, self.scaling, self.weights)
+        optimum = _optimise(target, settings, 0, progress, self.scaling, seen, self.training)
+        return _finish(self.recipe, data, seen, target, optimum, settings, self.scaling, throw)
 
     def summary(self) -> str:
         """Describe the fit in words: data, status, parameters."""
@@ -91,13 +127,15 @@ def fit(
     key: Any = 0,
     weights: Mapping[Any, float] | None = None,
     *,
-    optimiser: LBFGS | None = None,
+    optimiser: Any = None,
     progress: Any = "auto",
     throw: bool = True,
 ) -> Fit:
     """Fit a model to data.
 
-    `weights` are composite weights, by (source, task) or by source. `progress` is "auto", "bar",
+    `weights` are composite weights, by (source, task) or by source. `optimiser` is `LBFGS` or
+    `Adam` with settings of your own; the default is L-BFGS, and Adam on minibatches for
+    `method="svgp"`. `progress` is "auto", "bar",
     "lines", None or an object; Ctrl-C stops the fit and keeps the best parameters. A numerical
     failure raises `FitError` unless `throw=False`, and is then told by `Fit.status`.
 
@@ -117,27 +155,73 @@ def fit(
     seen = model.view(data)
     scaling = Scaling.of(seen)
     target = build_objective(model.build(seen, key), seen, scaling, weights)
-    scales = [np.full(len(o.y), scaling.scale[scaling.index(o.task)]) for o in seen.dropna()]
+    stochastic = getattr(target.start, "q", None) is not None
+    settings = optimiser or (Adam() if stochastic else LBFGS())
+    if not isinstance(settings, LBFGS | Adam):
+        raise TypeError(f"optimiser= takes mrgp.LBFGS() or mrgp.Adam(); got {settings!r}.")
+    optimum = _optimise(target, settings, as_seed(key), progress, scaling, seen)
+    return _finish(model, data, seen, target, optimum, settings, scaling, throw)
+
+
+def _optimise(
+    target: Objective,
+    settings: LBFGS | Adam,
+    seed: int,
+    progress: Any,
+    scaling: Scaling,
+    data: Dataset,
+    training: Training | None = None,
+) -> Optimum:
+    scales = [np.full(len(o.y), scaling.scale[scaling.index(o.task)]) for o in data.dropna()]
     unit = float(np.mean(np.log(np.concatenate(scales))))
-    optimum = maximise(target, unit, optimiser or LBFGS(), as_seed(key), as_progress(progress))
-    trained = target.model(optimum.trained)
-    state = to_numpy(_condition(trained, target.records))
+    shown = as_progress(progress)
+    if isinstance(settings, Adam):
+        return ascend(target, unit, settings, seed, shown, training)
+    return maximise(target, unit, settings, seed, shown)
+
+
+def _finish(
+    recipe: Any,
+    data: Dataset,
+    seen: Dataset,
+    target: Objective,
+    optimum: Optimum,
+    settings: LBFGS | Adam,
+    scaling: Scaling,
+    throw: bool,
+) -> Fit:
+    """Condition on all the data with the parameters found, and say how it went."""
+    state = to_numpy(_condition(optimum.model, target.records))
     status = optimum.status
     if status.ok and not _is_finite(state):
         status = Status("failed", "the posterior is not finite")
     if throw and not status.ok:
         raise FitError(_diagnosis(seen, status))
     return Fit(
-        recipe=model,
-        model=to_numpy(trained),
+        recipe=recipe,
+        model=to_numpy(optimum.model),
         state=state,
         scaling=scaling,
         inputs=data.inputs,
         units=data.units,
-        counts={o.process: (int(o.observed.sum()), int((~o.observed).sum())) for o in data},
+        counts=_counts(data),
         weights={p: float(r.weight) for p, r in zip(seen.processes, target.records, strict=True)},
         history=optimum.history,
         status=status,
+        optimiser=settings,
+        training=optimum.training,
+        axes=data.axes,
+        covariates=data.covariates,
+    )
+
+
+def _counts(data: Dataset) -> dict[tuple[str, str], tuple[int, int]]:
+    return {o.process: (int(o.observed.sum()), int((~o.observed).sum())) for o in data}
+
+
+def _in_words(counts: dict[tuple[str, str], tuple[int, int]]) -> str:
+    return ", ".join(
+        f"{used} values of {source}, {task}" for (source, task), (used, _) in counts.items()
     )
 
 

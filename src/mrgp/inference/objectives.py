@@ -18,18 +18,31 @@ from mrgp.parameters import log_prior, partition
 class Objective(eqx.Module):
     """A pure function of the trained raw parameters.
 
-    Call it with a tree like `start`; the value is in nats, in the user's units. It can be passed
-    through `jax.jit` and `jax.grad`; use it inside `jax.enable_x64(True)`.
+    Call it with a tree like `start`; the value is in nats, in the user's units. With `rows`, an
+    array of row numbers (or None for all) for each process, it is the estimate from a minibatch,
+    for models whose bound is a sum over rows (`method="svgp"`). It can be passed through `jax.jit`
+    and `jax.grad`; use it inside `jax.enable_x64(True)`.
     """
 
     start: Any
     frozen: Any
     records: tuple[Record, ...]
 
-    def __call__(self, trained: Any) -> Float[Array, ""]:
+    def __call__(self, trained: Any, rows: Any = None) -> Float[Array, ""]:
         """Return log evidence (or bound) + log prior."""
         model = self.model(trained)
-        return model.log_evidence(self.records) + log_prior(model)
+        return model.log_evidence(self.batch(rows)) + log_prior(model)
+
+    def batch(self, rows: Any) -> tuple[Record, ...]:
+        """Return the records of a minibatch, weighted to stand for all."""
+        if rows is None or all(r is None for r in rows):
+            return self.records
+        if getattr(self.start, "q", None) is None:
+            raise ValueError(
+                'Minibatches need a bound that is a sum over rows; use MRGP(method="svgp").'
+            )
+        pairs = zip(as_arrays(self.records), rows, strict=True)
+        return tuple(record if r is None else record.take(r) for record, r in pairs)
 
     def __hash__(self) -> int:
         # By identity: `jax.jit` needs a hashable function, and arrays are not hashable.
@@ -79,6 +92,11 @@ def build_objective(
     records = tuple(scaling.record(o, by_process[o.process]) for o in data)
     trained, frozen = partition(built)
     return Objective(*as_arrays((trained, frozen, records)))
+
+
+def replace_q(tree: Any, q: Any) -> Any:
+    """Return a model, or the trained or frozen part of one, with another q(u)."""
+    return eqx.tree_at(lambda t: t.q, tree, q, is_leaf=lambda x: x is None)
 
 
 def as_arrays(tree: Any) -> Any:

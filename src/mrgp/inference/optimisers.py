@@ -61,11 +61,16 @@ class Status:
 
 @dataclasses.dataclass(frozen=True)
 class Optimum:
-    """The best parameters found, the bound along the way, and how the search ended."""
+    """The best parameters found, the model with them, the bound along the way, and how it ended.
+
+    `training` is what a stochastic fit needs to go on.
+    """
 
     trained: Any
+    model: Any
     history: Vector
     status: Status
+    training: Any = None
 
 
 @eqx.filter_jit
@@ -80,6 +85,7 @@ def maximise(
     settings: LBFGS,
     seed: int,
     progress: Progress,
+    title: str = "fit",
 ) -> Optimum:
     """Maximise an objective from several starts.
 
@@ -89,7 +95,7 @@ def maximise(
     search = _Search(objective, log_unit, settings, progress)
     if not len(search.origin):
         return search.untrained()
-    progress.start("fit", settings.max_steps)
+    progress.start(title, settings.max_steps)
     status, least = Status("failed", "the bound is not finite at any starting point"), np.inf
     try:
         for start in search.choose_starts(np.random.default_rng(seed)):
@@ -100,7 +106,9 @@ def maximise(
         status = Status("interrupted", "stopped by the user; the best parameters so far are kept")
     finally:
         progress.finish(status.code)
-    return Optimum(search.tree(search.best), -np.array(search.history) * search.size, status)
+    best = search.tree(search.best)
+    history = -np.array(search.history) * search.size
+    return Optimum(best, objective.model(best), history, status)
 
 
 class _Search:
@@ -125,7 +133,9 @@ class _Search:
         status = Status("converged", "nothing to train")
         if not np.isfinite(float(value)):
             status = Status("failed", "the bound is not finite, and there is nothing to train")
-        return Optimum(self.objective.start, np.array([-float(value) * self.size]), status)
+        start = self.objective.start
+        history = np.array([-float(value) * self.size])
+        return Optimum(start, self.objective.model(start), history, status)
 
     def tree(self, vector: Vector) -> Any:
         sizes = [int(np.prod(shape)) for shape in self.shapes]

@@ -41,11 +41,11 @@ class Lines:
     """Write plain lines for logs: one every few seconds, and one when a stage ends."""
 
     def __init__(self, title: str = ""):
-        self.title = title
+        self.given = self.title = title
 
     def start(self, title: str, total: int) -> None:
         """Remember the title, unless there is one, and the time."""
-        self.title, self.said = self.title or title, time.monotonic()
+        self.title, self.said = self.given or title, time.monotonic()
 
     def update(self, step: int, text: str) -> None:
         """Write a line if the last one is some time ago."""

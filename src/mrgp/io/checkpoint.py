@@ -24,8 +24,11 @@ _CLASSES = (
     Scaling,
     inference.Status,
     inference.LBFGS,
+    inference.Adam,
+    inference.Training,
     gp.Inducing,
     gp.Posterior,
+    gp.Whitened,
     models.MRGP,
     models.VBAgg,
     models.CenterPoint,
@@ -33,6 +36,11 @@ _CLASSES = (
     supports.Points,
     supports.Nodes,
     supports.Boxes,
+    supports.Polygons,
+    supports.Product,
+    supports.Axis,
+    supports.Field,
+    supports.Grid,
     supports.Midpoint,
     supports.GaussLegendre,
     supports.Sobol,
@@ -40,8 +48,12 @@ _CLASSES = (
     kernels.Matern12,
     kernels.Matern32,
     kernels.Matern52,
+    kernels.RationalQuadratic,
     kernels.Periodic,
+    kernels.SpectralMixture,
     kernels.Linear,
+    kernels.Polynomial,
+    kernels.ArcCosine,
     kernels.Constant,
     kernels.White,
     kernels.Sum,
@@ -55,7 +67,14 @@ _CLASSES = (
     parameters.HalfNormal,
     *parameters.TRANSFORMS,
 )
-REGISTRY: dict[str, type] = {c.__name__: c for c in _CLASSES}
+
+
+def _name(cls: type) -> str:
+    """Return the name of a class in files; products of supports are told from those of kernels."""
+    return "supports.Product" if cls is supports.Product else cls.__name__
+
+
+REGISTRY: dict[str, type] = {_name(c): c for c in _CLASSES}
 
 
 def save(fit: Fit, path: Any) -> None:
@@ -165,12 +184,19 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
             for k, v in value.items()
         ]
         return {"dict": pairs}
+    if isinstance(value, supports.Field) and not isinstance(value.source, supports.Grid):
+        names = ", ".join(map(repr, value.names))
+        raise TypeError(
+            f"save: the covariate {names} comes from a Python function, and a file holds no code."
+            " Sample the function on a grid, fit with with_covariates(xarray.DataArray(...)), and"
+            " save that fit."
+        )
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {
             f.name: _encode(getattr(value, f.name), arrays, f"{where}.{f.name}")
             for f in dataclasses.fields(value)
         }
-        return {"class": type(value).__name__, "fields": fields}
+        return {"class": _name(type(value)), "fields": fields}
     raise TypeError(
         f"save: {where} is a {type(value).__name__}, which cannot be written to a file. Use plain"
         " values in the recipe."

@@ -13,11 +13,23 @@ from mrgp.kernels.base import (
     separable,
 )
 from mrgp.kernels.binding import Binding
-from mrgp.kernels.stationary import RBF, Matern, Matern12, Matern32, Matern52, Stationary
+from mrgp.kernels.nonstationary import ArcCosine, Polynomial
+from mrgp.kernels.spectral import SpectralMixture
+from mrgp.kernels.stationary import (
+    RBF,
+    Matern,
+    Matern12,
+    Matern32,
+    Matern52,
+    Radial,
+    RationalQuadratic,
+    Stationary,
+)
 from mrgp.kernels.structured import Constant, Linear, Periodic, White, has_white, is_stationary
 
 __all__ = [
     "RBF",
+    "ArcCosine",
     "Binding",
     "Constant",
     "Factor",
@@ -29,9 +41,13 @@ __all__ = [
     "Matern32",
     "Matern52",
     "Periodic",
+    "Polynomial",
     "Product",
+    "Radial",
+    "RationalQuadratic",
     "Scale",
     "Separable",
+    "SpectralMixture",
     "Stationary",
     "Sum",
     "Term",

@@ -20,6 +20,9 @@ from mrgp.supports import Geometry
 Dims = tuple[int | str, ...] | None
 """The inputs a kernel sees, by number or name; None is all of them."""
 
+_POSITIVE = ("lengthscale", "variance", "period", "alpha", "weight_variance")
+_POSITIVE += ("weight", "frequency", "bandwidth")
+
 
 class Factor(NamedTuple):
     """A kernel over a few inputs: `kernel` takes the columns `dims`, in order."""
@@ -103,7 +106,7 @@ class LeafKernel(Kernel):
     )
 
     def __check_init__(self) -> None:
-        for name in ("lengthscale", "variance", "period"):
+        for name in _POSITIVE:
             value = getattr(self, name, None)
             if isinstance(value, int | float | str | tuple | list) and not _are_positive(value):
                 raise ValueError(
@@ -123,6 +126,11 @@ class LeafKernel(Kernel):
     def columns(self) -> tuple[int, ...]:
         """The columns a bound kernel sees."""
         return tuple(d for d in self.dims or () if isinstance(d, int))
+
+    def per_input(self, value: Open) -> list[Float[Array, ""]]:
+        """Return one number for each input, from one for all or one for each."""
+        values = jnp.broadcast_to(jnp.asarray(value), (len(self.columns),))
+        return [values[i] for i in range(len(self.columns))]
 
     def bound_dims(self, geometry: Geometry) -> tuple[int, ...]:
         """Return the columns that `dims` means in this geometry."""

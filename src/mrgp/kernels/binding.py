@@ -12,8 +12,10 @@ Open = Any
 in a bound kernel: a `Parameter`; after `unwrap`: an array."""
 
 VARIANCE_LOG_SD = 1.5
+ALPHA_LOG_SD = 1.0
 LONGEST = 3.0
 LARGEST = 100.0
+LEAST_ALPHA = 0.01
 
 
 class Binding(NamedTuple):
@@ -66,6 +68,41 @@ def bind_variance(value: Open, binding: Binding, scale: Any = 1.0) -> Parameter:
         return positive(start, scale=scale)
     prior = LogNormal(typical, np.asarray(VARIANCE_LOG_SD))
     return positive(start, prior, scale=scale, ceiling=LARGEST * scale)
+
+
+def bind_alpha(value: Open, binding: Binding) -> Parameter:
+    """Start the shape of a rational quadratic at the given number, or at one.
+
+    Below its floor the kernel is nearly constant, and above its ceiling nearly an RBF.
+    """
+    start = value.raw if isinstance(value, Parameter) else 1.0 if value is None else value
+    check_shape(start, ((),), "alpha")
+    if isinstance(value, Parameter):
+        return value
+    floor = min(LEAST_ALPHA, 0.5 * float(start))
+    if not binding.priors:
+        return positive(start, scale=1.0, floor=floor)
+    prior = LogNormal(np.ones(()), np.asarray(ALPHA_LOG_SD))
+    return positive(start, prior, scale=1.0, floor=floor, ceiling=LARGEST)
+
+
+def bind_origin(value: Open, dims: tuple[int, ...], binding: Binding, kernel: str) -> np.ndarray:
+    """Return the origin for each input in centred coordinates: the given one, or the centre."""
+    if isinstance(value, Parameter):
+        raise ValueError(f"{kernel}: origin is a plain number, or one for each input.")
+    centre = binding.geometry.centre[list(dims)]
+    given = centre if value is None else np.asarray(value, np.float64)
+    check_shape(given, ((), (len(dims),)), f"{kernel}: origin")
+    return np.broadcast_to(given - centre, (len(dims),))
+
+
+def bind_held(value: Open, name: str) -> Parameter:
+    """Hold a number that others can make up for, unless it is given as a parameter."""
+    held = value if isinstance(value, Parameter) else fixed(value)
+    check_shape(held.raw, ((),), name)
+    if not np.all(np.asarray(held.value) >= 0):
+        raise ValueError(f"{name} must not be negative; got {float(held.value)}.")
+    return held
 
 
 def check_shape(value: Any, allowed: tuple[tuple[int, ...], ...], name: str) -> None:

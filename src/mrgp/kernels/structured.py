@@ -9,7 +9,8 @@ from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
 from mrgp.kernels.base import Factor, Kernel, LeafKernel, Term, single_kernels
-from mrgp.kernels.binding import Binding, Open, bind_variance, check_shape
+from mrgp.kernels.binding import Binding, Open, bind_origin, bind_variance, check_shape
+from mrgp.kernels.spectral import SpectralMixture
 from mrgp.kernels.stationary import Stationary
 from mrgp.parameters import LogNormal, Parameter, fixed, positive
 
@@ -76,30 +77,22 @@ class Linear(LeafKernel):
     def pair(
         self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
     ) -> Float[Array, "*batch"]:
-        variance, origin = self._per_input(self.variance), self._per_input(self.origin)
+        variance, origin = self.per_input(self.variance), self.per_input(self.origin)
         products = (
             v * (x[..., d] - o) * (z[..., d] - o)
             for d, v, o in zip(self.columns, variance, origin, strict=True)
         )
         return functools.reduce(jnp.add, products)
 
-    def _per_input(self, value: Open) -> list[Float[Array, ""]]:
-        values = jnp.broadcast_to(jnp.asarray(value), (len(self.columns),))
-        return [values[i] for i in range(len(self.columns))]
-
     def bind(self, binding: Binding) -> Kernel:
-        if isinstance(self.origin, Parameter):
-            raise ValueError("Linear: origin is a plain number, or one for each input.")
         dims = self.bound_dims(binding.geometry)
-        columns = list(dims)
-        centre, extent = binding.geometry.centre[columns], binding.geometry.extent[columns]
-        given = centre if self.origin is None else np.asarray(self.origin, np.float64)
-        origin = np.broadcast_to(given - centre, (len(dims),))
+        origin = bind_origin(self.origin, dims, binding, "Linear")
+        extent = binding.geometry.extent[list(dims)]
         variance = bind_variance(self.variance, binding, scale=1.0 / extent**2)
         return dataclasses.replace(self, variance=variance, origin=origin, dims=dims)
 
     def sum_of_products(self) -> tuple[Term, ...]:
-        variance, origin = self._per_input(self.variance), self._per_input(self.origin)
+        variance, origin = self.per_input(self.variance), self.per_input(self.origin)
         one = np.ones(())
         return tuple(
             Term(v, (Factor((d,), Linear(variance=one, origin=o, dims=(0,))),))
@@ -164,5 +157,5 @@ def has_white(kernel: Kernel) -> bool:
 
 def is_stationary(kernel: Kernel) -> bool:
     """Tell whether a kernel is known to depend on the difference of its inputs alone."""
-    known = Stationary | Periodic | Constant | White
+    known = Stationary | Periodic | SpectralMixture | Constant | White
     return all(isinstance(k, known) for k in single_kernels(kernel))

@@ -1,4 +1,4 @@
-"""One latent GP seen by every source: MR-GP, and VBAgg (theory 2)."""
+"""One latent GP seen by every source: MR-GP (theory 2)."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -9,30 +9,44 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from mrgp._linalg import jittered_cholesky
 from mrgp._types import AnyArray, float64
 from mrgp.data import Dataset, Observations, Record, Scaling, as_seed
 from mrgp.gp import (
     Inducing,
     LinearGaussian,
+    Natural,
     Posterior,
+    Whitened,
     collapsed_log_evidence,
     collapsed_posterior,
     exact_log_evidence,
     exact_posterior,
+    expected_log_likelihood,
+    information,
     needs_nodes,
     place,
 )
 from mrgp.kernels import Binding, Kernel, Matern32, kernel_parameters
 from mrgp.likelihoods import tempering_constant
 from mrgp.models.recipe import Process
-from mrgp.parameters import LogNormal, Parameter, fixed, positive, real, unwrap
+from mrgp.parameters import (
+    LogNormal,
+    Parameter,
+    fixed,
+    lower_triangular,
+    positive,
+    real,
+    unwrap,
+)
 from mrgp.supports import DEFAULT_RULE, Geometry, Rule, Support
 
-Method = Literal["auto", "exact", "collapsed"]
+Method = Literal["auto", "exact", "collapsed", "svgp"]
 Bias = Literal["none", "offset", "affine"]
 Mean = Literal["zero", "constant", "linear"]
 
 EXACT_LIMIT = 1500
+COLLAPSED_LIMIT = 20_000
 EXACT_NODE_PAIRS = 9_000_000
 NOISE_SHARE = 0.1
 NOISE_LOG_SD = 2.0
@@ -45,7 +59,8 @@ class SingleGP(eqx.Module):
     """y = c + r L f + noise for each source, with one latent field f = mean + GP.
 
     The target's c is zero and its r one. An offset acts through L 1, so that c is a bias of the
-    field in the field's units, for means and totals alike.
+    field in the field's units, for means and totals alike. `q` is there when the bound is to be
+    the uncollapsed one.
     """
 
     kernel: Kernel
@@ -55,20 +70,57 @@ class SingleGP(eqx.Module):
     noise_variance: dict[str, Any]
     locations: Any
     known_noise: dict[str, Float[AnyArray, ""]]
+    q: Any
     processes: tuple[Process, ...] = eqx.field(static=True)
     inputs: tuple[str, ...] = eqx.field(static=True)
     target: str = eqx.field(static=True)
     rule: Rule = eqx.field(static=True)
 
     def log_evidence(self, records: Sequence[Record]) -> Float[Array, ""]:
-        """Return the exact log evidence, or the collapsed bound where there are inducing inputs."""
+        """Return the exact log evidence, or a bound on it where there are inducing inputs."""
         model = unwrap(self)
+        if model.q is not None:
+            q = model.q
+            return self.expected_log_likelihood(q.mean, q.covariance, records) - q.divergence
         data = model._linear_gaussian(records)
-        noise, weight = model._noise(records)
-        constant = tempering_constant(noise, weight)
+        constant = jnp.sum(
+            jnp.stack([tempering_constant(*model._noise(i, r)) for i, r in enumerate(records)])
+        )
         if model.locations is None:
             return exact_log_evidence(model.kernel, data, model.rule) + constant
         return collapsed_log_evidence(model.kernel, data, model.locations, model.rule) + constant
+
+    def expected_log_likelihood(
+        self,
+        mean: Float[AnyArray, " m"],
+        covariance: Float[AnyArray, "m m"],
+        records: Sequence[Record],
+    ) -> Float[Array, ""]:
+        """Return E_q[log p(records)], weighted, for q of the whitened inducing variables."""
+        model = unwrap(self)
+        prior = jittered_cholesky(model.kernel.cross(model.locations, model.locations))
+        total = jnp.zeros(())
+        for i, record in enumerate(records):
+            noise, weight = model._noise(i, record)
+            data = model._source(i, record, noise)
+            total += expected_log_likelihood(
+                model.kernel, data, weight, model.locations, prior, mean, covariance, model.rule
+            )
+        return total
+
+    def with_q(self) -> "SingleGP":
+        """Return the model with a q(u) to train, the prior's where it has none."""
+        if self.q is not None:
+            return self
+        return dataclasses.replace(self, q=_prior_q(self.locations.raw.shape[0]))
+
+    def optimal_q(self, records: Sequence[Record]) -> Natural:
+        """Return the best q of the whitened inducing variables: one pass over the records."""
+        model = unwrap(self)
+        prior = jittered_cholesky(model.kernel.cross(model.locations, model.locations))
+        sources = model._linear_gaussian(records)
+        known = information(model.kernel, sources, model.locations, prior, model.rule)
+        return Natural.optimal(known)
 
     def condition(self, records: Sequence[Record]) -> Posterior:
         """Condition the latent field on the records."""
@@ -137,29 +189,27 @@ class SingleGP(eqx.Module):
             f" {share:.1%} of the noise{advice}"
         )
 
-    def _linear_gaussian(self, records: Sequence[Record]) -> LinearGaussian:
-        noise, weight = self._noise(records)
-        sources = [source for source, _ in self.processes]
-        residual = [
-            jnp.asarray(r.y) - self._prior_mean(r.support, source)
-            for source, r in zip(sources, records, strict=True)
-        ]
-        return LinearGaussian(
-            supports=tuple(r.support for r in records),
-            ratios=tuple(self._ratio(source) for source in sources),
-            residual=jnp.concatenate(residual),
-            noise=noise / weight,
-        )
+    def _linear_gaussian(self, records: Sequence[Record]) -> tuple[LinearGaussian, ...]:
+        """Return the sources with weights folded into the noise (theory 2.2)."""
+        sources = []
+        for i, record in enumerate(records):
+            noise, weight = self._noise(i, record)
+            sources.append(self._source(i, record, noise / weight))
+        return tuple(sources)
 
-    def _noise(self, records: Sequence[Record]) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        noises, weights = [], []
-        for (source, _), record in zip(self.processes, records, strict=True):
-            shape = record.y.shape
-            given = record.noise_variance
-            noise = self.noise_variance[source] if given is None else given
-            noises.append(jnp.broadcast_to(jnp.asarray(noise), shape))
-            weights.append(jnp.broadcast_to(jnp.asarray(record.weight), shape))
-        return jnp.concatenate(noises), jnp.concatenate(weights)
+    def _source(self, process: int, record: Record, noise: Float[Array, " n"]) -> LinearGaussian:
+        source, _ = self.processes[process]
+        residual = jnp.asarray(record.y) - self._prior_mean(record.support, source)
+        return LinearGaussian(record.support, self._ratio(source), residual, noise, record.shapes)
+
+    def _noise(self, process: int, record: Record) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        given = record.noise_variance
+        noise = self.noise_variance[self.processes[process][0]] if given is None else given
+        shape = record.y.shape
+        return (
+            jnp.broadcast_to(jnp.asarray(noise), shape),
+            jnp.broadcast_to(jnp.asarray(record.weight), shape),
+        )
 
     def _prior_mean(self, support: Support, source: str | None) -> Float[Array, " n"]:
         """Return c L1 + r L mu."""
@@ -178,10 +228,11 @@ class SingleGP(eqx.Module):
 class MRGP:
     """The multi-resolution GP: one latent field observed by every source through its own support.
 
-    `method` is exact or collapsed (sparse, by inducing inputs); "auto" takes exact for small data
-    unless `inducing` is given. `bias` lets every source but the `target` (default: the first)
-    report c + L f ("offset") or c + r L f ("affine"). `priors=False` switches the default priors
-    off.
+    `method` is "exact", "collapsed" (sparse, by inducing inputs) or "svgp" (sparse, trained on
+    minibatches, for data of any size); "auto" takes them in this order as the data grow, and
+    leaves exact out where `inducing` is given. `bias` lets every source but the `target` (default:
+    the first) report c + L f ("offset") or c + r L f ("affine"). `priors=False` switches the
+    default priors off.
 
     >>> MRGP(bias="affine").bias
     'affine'
@@ -235,6 +286,7 @@ class MRGP:
         kernel = Matern32(product=True) if self.kernel is None else self.kernel
         bound = kernel.bind(Binding(geometry, spread**2, self.priors))
         others = [source for source in data.sources if source != target]
+        locations = self._place(data, supports, scaling, geometry, bound, key)
         return SingleGP(
             kernel=bound,
             mean=self._start_mean(geometry, spread, float(scaling.offset[0])),
@@ -250,7 +302,8 @@ class MRGP:
                 for o in data
                 if o.noise_variance is not None
             },
-            locations=self._place(data, supports, scaling, geometry, bound, key),
+            locations=locations,
+            q=self._start_q(data, locations),
             processes=data.processes,
             inputs=data.inputs,
             target=target,
@@ -283,6 +336,13 @@ class MRGP:
         prior = LogNormal(typical, np.asarray(NOISE_LOG_SD)) if self.priors else None
         return positive(typical, prior, floor=NOISE_FLOOR * spread**2, scale=typical)
 
+    def _start_q(self, data: Dataset, locations: Parameter | None) -> Whitened | None:
+        count = sum(int(o.observed.sum()) for o in data)
+        large = self.method == "auto" and count > COLLAPSED_LIMIT
+        if locations is None or not (self.method == "svgp" or large):
+            return None
+        return _prior_q(locations.raw.shape[0])
+
     def _place(
         self,
         data: Dataset,
@@ -309,56 +369,8 @@ class MRGP:
         return real(locations, scale=geometry.typical) if inducing.train else fixed(locations)
 
 
-@dataclasses.dataclass(frozen=True)
-class VBAgg:
-    """The baseline VBAgg-normal: MR-GP under the product likelihood, all composite weights one.
-
-    >>> VBAgg().method
-    'auto'
-    """
-
-    kernel: Any = None
-    inducing: Any = None
-    method: str = "auto"
-    mean: str = "constant"
-    priors: bool = True
-    quadrature: Any = DEFAULT_RULE
-
-    def __post_init__(self) -> None:
-        MRGP(**vars(self))
-
-    def view(self, data: Dataset) -> Dataset:
-        """Return the data as they are."""
-        return data
-
-    def build(self, data: Dataset, key: Any = 0) -> SingleGP:
-        """Make the MR-GP of the same settings."""
-        return MRGP(**vars(self)).build(data, key)
-
-
-@dataclasses.dataclass(frozen=True)
-class CenterPoint:
-    """The baseline CENTER-POINT: any model on data whose regions are replaced by their centres.
-
-    Predictions may still be asked for on any support.
-
-    >>> CenterPoint(MRGP()).model.bias
-    'none'
-    """
-
-    model: Any = dataclasses.field(default_factory=MRGP)
-
-    def __post_init__(self) -> None:
-        if isinstance(self.model, type) or not hasattr(self.model, "build"):
-            raise TypeError(f"CenterPoint takes a model such as mrgp.MRGP(); got {self.model!r}.")
-
-    def view(self, data: Dataset) -> Dataset:
-        """Return the data with collapsed supports."""
-        return self.model.view(data.collapse())
-
-    def build(self, data: Dataset, key: Any = 0) -> Any:
-        """Make the inner model for the view of the data."""
-        return self.model.build(data, key)
+def _prior_q(number: int) -> Whitened:
+    return Whitened(real(np.zeros(number)), lower_triangular(np.eye(number)))
 
 
 def _exact_is_cheap(data: Dataset, kernel: Kernel, rule: Rule) -> bool:

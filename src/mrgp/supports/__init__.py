@@ -1,34 +1,58 @@
-"""WHERE a value lives: points, nodes, boxes, intervals, and quadrature on them."""
+"""WHERE a value lives: points, nodes, boxes, polygons, products; quadrature; overlap clusters."""
 
-from mrgp.supports.base import Atoms, Kind, Support
+from mrgp.supports.axes import Axis
+from mrgp.supports.base import Atoms, Kind, Partition, Support
+from mrgp.supports.clusters import Clusters, overlap_clusters
+from mrgp.supports.concat import concat
+from mrgp.supports.congruence import Shapes, congruent
+from mrgp.supports.covariates import Field, Grid, extend_all
 from mrgp.supports.geometry import Geometry
+from mrgp.supports.outlines import Outlines
+from mrgp.supports.polygons import Polygons, polygons
+from mrgp.supports.product import Product, product
 from mrgp.supports.quadrature import (
     DEFAULT_RULE,
     GaussLegendre,
     Midpoint,
     Rule,
     Sobol,
+    along,
     gauss_legendre,
 )
-from mrgp.supports.regions import Boxes, Nodes, Points, boxes, concat, intervals, nodes, points
+from mrgp.supports.regions import Boxes, Nodes, Points, boxes, intervals, nodes, points
 
 __all__ = [
     "DEFAULT_RULE",
     "Atoms",
+    "Axis",
     "Boxes",
+    "Clusters",
+    "Field",
     "GaussLegendre",
     "Geometry",
+    "Grid",
     "Kind",
     "Midpoint",
     "Nodes",
+    "Outlines",
+    "Partition",
     "Points",
+    "Polygons",
+    "Product",
     "Rule",
+    "Shapes",
     "Sobol",
     "Support",
+    "along",
     "boxes",
     "concat",
+    "congruent",
+    "extend_all",
     "gauss_legendre",
     "intervals",
     "nodes",
+    "overlap_clusters",
     "points",
+    "polygons",
+    "product",
 ]

@@ -1,6 +1,7 @@
 """A support: where a value lives, as a linear functional of a field (theory 1.1)."""
 
 import abc
+import dataclasses
 from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
@@ -8,9 +9,11 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp._types import AnyArray, Inputs, NodeInputs, NodeWeights, Vector
+from mrgp.supports.axes import Axis
 from mrgp.supports.quadrature import DEFAULT_RULE, Rule
 
 Kind = Literal["mean", "sum"]
+Interpolation = Literal["linear", "nearest"]
 
 
 class Atoms(NamedTuple):
@@ -25,11 +28,21 @@ class Atoms(NamedTuple):
     flat: tuple[bool, ...]
 
 
+Partition = tuple[tuple[int, ...], ...]
+"""Disjoint groups of input columns that together are all of them."""
+
+
 class Support(eqx.Module):
-    """Regions of input space, one for each value."""
+    """Regions of input space, one for each value.
+
+    `axes` says what the numbers of each input mean, where that is known (dates, degrees).
+    `covariates` is what `with_covariates` added its columns from.
+    """
 
     inputs: tuple[str, ...] | None = eqx.field(static=True, default=None, kw_only=True)
     kind: Kind = eqx.field(static=True, default="mean", kw_only=True)
+    axes: tuple[Axis | None, ...] | None = eqx.field(static=True, default=None, kw_only=True)
+    covariates: tuple[Any, ...] | None = eqx.field(static=True, default=None, kw_only=True)
 
     @abc.abstractmethod
     def __len__(self) -> int: ...
@@ -59,8 +72,8 @@ class Support(eqx.Module):
         """Lower and upper corners of each region."""
 
     @abc.abstractmethod
-    def shift(self, offset: Float[AnyArray, " d"]) -> "Support":
-        """Move the origin of the inputs to `offset`."""
+    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Support":
+        """Write x as scale * x + offset, with positive scales; the functional stays the same."""
 
     @abc.abstractmethod
     def atoms(self, along: tuple[int, ...] = (), rule: Rule = DEFAULT_RULE) -> Atoms:
@@ -74,10 +87,85 @@ class Support(eqx.Module):
     def collapse(self) -> "Support":
         """Replace each region by its weighted centre, carrying the region's total weight."""
 
+    def shift(self, origin: Any) -> "Support":
+        """Return the arithmetic of the support about another origin, without axes and sources.
+
+        >>> from mrgp import points
+        >>> points([[5.0]]).shift([3.0])
+        Points(1 mean: x1 2 to 2)
+        """
+        moved = self.affine(np.ones(self.dimension), -np.asarray(origin))
+        return dataclasses.replace(moved, axes=None, covariates=None)
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """What a support made from this one keeps: names, kind, axes, covariates."""
+        return {
+            "inputs": self.inputs,
+            "kind": self.kind,
+            "axes": self.axes,
+            "covariates": self.covariates,
+        }
+
+    @property
+    def blocks(self) -> Partition:
+        """The finest groups of inputs over which the functional is a product."""
+        return (tuple(range(self.dimension)),)
+
+    def factors(self, partition: Partition) -> tuple["Support", ...]:
+        """Write the functional as a product of functionals of groups of inputs."""
+        if len(partition) != 1:
+            raise ValueError(f"{type(self).__name__} is no product over the groups {partition}.")
+        return (self,)
+
+    @property
+    def solid(self) -> tuple[int, ...]:
+        """The inputs whose nodes stand for regions of positive measure."""
+        return ()
+
+    @property
+    def pointlike(self) -> tuple[bool, ...]:
+        """Whether the boxes of all regions are points along each input, as `flat` of the atoms."""
+        return (True,) * self.dimension
+
     @property
     def input_names(self) -> tuple[str, ...]:
         """Names of the inputs: the user's, or x1, x2, ..."""
         return self.inputs or tuple(f"x{d + 1}" for d in range(self.dimension))
+
+    def with_covariates(
+        self, source: Any, names: Any = None, *, inputs: Any = None, method: str = "linear"
+    ) -> "Support":
+        """Add inputs that are known functions of the others, sampled at the nodes.
+
+        `source` is an xarray grid over some of the inputs (`method` is "linear" or "nearest"), or
+        a function of the node coordinates [k, d] that returns [k] or [k, c]; `names` names what a
+        function returns and `inputs` the columns it is given (default: all). Regions become nodes
+        along the inputs that the source depends on. Predictions from a fit on such supports find
+        the covariates themselves.
+
+        >>> import mrgp
+        >>> mrgp.points([[0.0], [2.0]]).with_covariates(lambda x: x[:, 0] ** 2, "height")
+        Points(2 means: x1 0 to 2; height 0 to 4)
+        """
+        from mrgp.supports.covariates import Field
+
+        return Field.of(source, names, inputs, method).extend(self)
+
+    def weighted(self, source: Any, *, inputs: Any = None, method: str = "linear") -> "Support":
+        """Weight the places inside each region by a known density, such as population.
+
+        A mean becomes the weighted mean and a sum the weighted total; `source` is an xarray grid
+        or a function, as in `with_covariates`.
+
+        >>> import mrgp
+        >>> cell = mrgp.boxes([[0.0, 0.0]], [[1.0, 1.0]])
+        >>> cell.weighted(lambda x: x[:, 0]).collapse().x.round(2)
+        array([[0.66, 0.5 ]])
+        """
+        from mrgp.supports.covariates import Field
+
+        return Field.of(source, "weight", inputs, method).weight(self)
 
     @property
     def nodes_per_region(self) -> int:

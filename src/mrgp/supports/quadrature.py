@@ -106,4 +106,21 @@ def gauss_legendre(
     return 0.5 * (nodes + 1.0), 0.5 * weights
 
 
+def along(rule: Rule, columns: tuple[int, ...]) -> Rule:
+    """Return what a rule is on some of the inputs: its own numbers, where each input has one.
+
+    >>> along(GaussLegendre((3, 5, 7)), (0, 2))
+    GaussLegendre(number=(3, 7))
+    """
+    number = getattr(rule, "number", None)
+    if not isinstance(number, tuple) or not isinstance(rule, Midpoint | GaussLegendre):
+        return rule
+    if max(columns) >= len(number):
+        raise ValueError(
+            f"{type(rule).__name__} takes one positive number, or one for each of the inputs, of"
+            f" which there are at least {max(columns) + 1}; got {number}."
+        )
+    return dataclasses.replace(rule, number=tuple(number[d] for d in columns))
+
+
 DEFAULT_RULE = GaussLegendre(5)

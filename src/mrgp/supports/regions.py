@@ -1,6 +1,7 @@
 """Points, nodes and boxes, and the functions that make them from arrays."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -12,6 +13,7 @@ from mrgp._types import AnyArray, Inputs, NodeInputs, NodeWeights, Vector
 from mrgp.supports.base import (
     Atoms,
     Kind,
+    Partition,
     Support,
     check_coordinates,
     check_inputs,
@@ -31,7 +33,7 @@ class Points(Support):
         return self.x.shape[0]
 
     def __getitem__(self, index: Any) -> "Points":
-        index = _rows(index, len(self))
+        index = as_rows(index, len(self))
         return dataclasses.replace(self, x=self.x[index], weights=self.weights[index])
 
     @property
@@ -50,16 +52,26 @@ class Points(Support):
     def bounds(self) -> tuple[Inputs, Inputs]:
         return self.x, self.x
 
-    def shift(self, offset: Float[AnyArray, " d"]) -> "Points":
-        return dataclasses.replace(self, x=self.x - offset[None, :])
+    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Points":
+        return dataclasses.replace(self, x=scale * self.x + offset)
+
+    @property
+    def blocks(self) -> Partition:
+        return tuple((d,) for d in range(self.dimension))
+
+    def factors(self, partition: Partition) -> tuple["Points", ...]:
+        counts = _first_carries(self.weights, len(partition))
+        return tuple(
+            Points(self.x[:, list(columns)], w, kind=self.kind)
+            for columns, w in zip(partition, counts, strict=True)
+        )
 
     def atoms(self, along: tuple[int, ...] = (), rule: Rule = DEFAULT_RULE) -> Atoms:
         x = self.x[:, None, :]
         return Atoms(x, x, self.weights[:, None], (True,) * self.dimension)
 
     def quadrature(self, rule: Rule = DEFAULT_RULE) -> "Nodes":
-        x, weights = self.x[:, None, :], self.weights[:, None]
-        return Nodes(x, weights, inputs=self.inputs, kind=self.kind)
+        return Nodes(self.x[:, None, :], self.weights[:, None], **self.labels)
 
     def collapse(self) -> "Points":
         """Return the points themselves."""
@@ -67,16 +79,20 @@ class Points(Support):
 
 
 class Nodes(Support):
-    """Weighted sums over given nodes; nodes of zero weight are padding."""
+    """Weighted sums over given nodes; nodes of zero weight are padding.
+
+    `wide` are the inputs along which the nodes were laid out inside regions of positive measure.
+    """
 
     x: NodeInputs
     weights: NodeWeights
+    wide: tuple[int, ...] = eqx.field(static=True, default=(), kw_only=True)
 
     def __len__(self) -> int:
         return self.x.shape[0]
 
     def __getitem__(self, index: Any) -> "Nodes":
-        index = _rows(index, len(self))
+        index = as_rows(index, len(self))
         return dataclasses.replace(self, x=self.x[index], weights=self.weights[index])
 
     @property
@@ -97,8 +113,12 @@ class Nodes(Support):
         x = np.asarray(self.x)
         return np.where(used, x, np.inf).min(1), np.where(used, x, -np.inf).max(1)
 
-    def shift(self, offset: Float[AnyArray, " d"]) -> "Nodes":
-        return dataclasses.replace(self, x=self.x - offset[None, None, :])
+    @property
+    def solid(self) -> tuple[int, ...]:
+        return self.wide
+
+    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Nodes":
+        return dataclasses.replace(self, x=scale * self.x + offset)
 
     def atoms(self, along: tuple[int, ...] = (), rule: Rule = DEFAULT_RULE) -> Atoms:
         return Atoms(self.x, self.x, self.weights, (True,) * self.dimension)
@@ -108,7 +128,7 @@ class Nodes(Support):
 
     def collapse(self) -> Points:
         """Return the center-point view: one node at the weighted centre, with all the weight."""
-        return _center_points(self)
+        return center_points(self)
 
 
 class Boxes(Support):
@@ -123,7 +143,7 @@ class Boxes(Support):
         return self.lower.shape[0]
 
     def __getitem__(self, index: Any) -> "Boxes":
-        i = _rows(index, len(self))
+        i = as_rows(index, len(self))
         lower, upper, weights = self.lower[i], self.upper[i], self.weights[i]
         return dataclasses.replace(self, lower=lower, upper=upper, weights=weights)
 
@@ -143,9 +163,25 @@ class Boxes(Support):
     def bounds(self) -> tuple[Inputs, Inputs]:
         return self.lower, self.upper
 
-    def shift(self, offset: Float[AnyArray, " d"]) -> "Boxes":
-        lower, upper = self.lower - offset[None, :], self.upper - offset[None, :]
+    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Boxes":
+        lower, upper = scale * self.lower + offset, scale * self.upper + offset
         return dataclasses.replace(self, lower=lower, upper=upper)
+
+    @property
+    def pointlike(self) -> tuple[bool, ...]:
+        return self.flat
+
+    @property
+    def blocks(self) -> Partition:
+        return tuple((d,) for d in range(self.dimension))
+
+    def factors(self, partition: Partition) -> tuple["Boxes", ...]:
+        counts = _first_carries(self.weights, len(partition))
+        sides = [(list(columns), tuple(self.flat[d] for d in columns)) for columns in partition]
+        return tuple(
+            Boxes(self.lower[:, columns], self.upper[:, columns], w, flat, kind=self.kind)
+            for (columns, flat), w in zip(sides, counts, strict=True)
+        )
 
     def atoms(self, along: tuple[int, ...] = (), rule: Rule = DEFAULT_RULE) -> Atoms:
         lower, upper = self.lower[:, None, :], self.upper[:, None, :]
@@ -163,11 +199,12 @@ class Boxes(Support):
     def quadrature(self, rule: Rule = DEFAULT_RULE) -> Nodes:
         """Replace each box by the nodes of a rule (`Midpoint`, `GaussLegendre`, `Sobol`)."""
         atoms = self.atoms(tuple(range(self.dimension)), rule)
-        return Nodes(atoms.lower, atoms.weights, inputs=self.inputs, kind=self.kind)
+        wide = tuple(d for d, flat in enumerate(self.flat) if not flat)
+        return Nodes(atoms.lower, atoms.weights, wide=wide, **self.labels)
 
     def collapse(self) -> Points:
         """Return the center-point view: one node at the centre, carrying all the weight."""
-        return _center_points(self)
+        return center_points(self)
 
 
 def points(x: Any, *, inputs: Any = None, kind: Kind = "mean", weights: Any = None) -> Points:
@@ -184,7 +221,7 @@ def points(x: Any, *, inputs: Any = None, kind: Kind = "mean", weights: Any = No
     x = check_coordinates(x, 2, "x", "points")
     require_finite(x, "x", "points")
     names = check_inputs(inputs, x.shape[1], "points")
-    multiplier = _multiplier(weights, len(x), check_kind(kind, "points"), "points")
+    multiplier = check_multiplier(weights, len(x), check_kind(kind, "points"), "points")
     return Points(x, multiplier, inputs=names, kind=kind)
 
 
@@ -275,7 +312,7 @@ def _boxes(
             f" {row} ({low} {lower[row]}, {high} {upper[row]}). Swap them."
         )
     names = check_inputs(inputs, lower.shape[1], where)
-    multiplier = _multiplier(weights, len(lower), check_kind(kind, where), where)
+    multiplier = check_multiplier(weights, len(lower), check_kind(kind, where), where)
     width = upper - lower
     volume = np.where(width > 0, width, 1.0).prod(1)
     total = volume * multiplier if kind == "sum" else multiplier
@@ -283,46 +320,12 @@ def _boxes(
     return Boxes(lower, upper, total, flat, inputs=names, kind=kind)
 
 
-def concat(*supports: Support) -> Support:
-    """Join supports of one kind and one set of inputs.
+def join_nodes(supports: Sequence[Support]) -> Nodes:
+    """Join nodes of several supports, padded to one number a region.
 
-    Points become boxes of zero width beside boxes, and one-node regions beside nodes.
-
-    >>> concat(points([[1.0]]), intervals([0.0], [2.0]))
-    Boxes(2 means: x1 0 to 2, widths 0 to 2)
+    What is joined is solid along the inputs where all of them are.
     """
-    for support in supports:
-        if not isinstance(support, Support):
-            raise TypeError(
-                f"concat takes supports, as concat(a, b); got {type(support).__name__}."
-            )
-    if not supports:
-        raise ValueError("concat needs at least one support.")
-    first = supports[0]
-    for other in supports[1:]:
-        if other.kind != first.kind or other.input_names != first.input_names:
-            raise ValueError(
-                "concat: supports must agree in kind and inputs; got"
-                f" {first.kind} of {first.input_names} and {other.kind} of {other.input_names}."
-            )
-    labels = {"inputs": first.inputs, "kind": first.kind}
-    lower = np.concatenate([s.bounds[0] for s in supports])
-    upper = np.concatenate([s.bounds[1] for s in supports])
-    total = np.concatenate([s.total for s in supports])
-    if all(isinstance(s, Points) for s in supports):
-        return Points(lower, total, **labels)
-    if all(isinstance(s, Points | Boxes) for s in supports):
-        flat = tuple(bool(f) for f in (lower == upper).all(0))
-        return Boxes(lower, upper, total, flat, **labels)
-    if any(isinstance(s, Boxes) for s in supports):
-        raise ValueError(
-            "concat: boxes and nodes do not mix; turn the boxes into nodes first,"
-            " for example boxes.quadrature(mrgp.GaussLegendre(5))."
-        )
-    return _concat_nodes([s.atoms() for s in supports], first)
-
-
-def _concat_nodes(parts: list[Atoms], first: Support) -> Nodes:
+    parts = [support.atoms() for support in supports]
     width = max(part.weights.shape[1] for part in parts)
     pad = [width - part.weights.shape[1] for part in parts]
     x = [
@@ -330,17 +333,26 @@ def _concat_nodes(parts: list[Atoms], first: Support) -> Nodes:
         for p, k in zip(parts, pad, strict=True)
     ]
     weights = [np.pad(p.weights, ((0, 0), (0, k))) for p, k in zip(parts, pad, strict=True)]
-    return Nodes(np.concatenate(x), np.concatenate(weights), inputs=first.inputs, kind=first.kind)
+    wide = set(supports[0].solid).intersection(*(s.solid for s in supports))
+    made = Nodes(np.concatenate(x), np.concatenate(weights), **supports[0].labels)
+    return dataclasses.replace(made, wide=tuple(sorted(wide)))
 
 
-def _center_points(support: Nodes | Boxes) -> Points:
+def center_points(support: Support) -> Points:
+    """Return one node a region, at the weighted centre, carrying the region's total weight."""
     total = support.total
     if np.any(np.asarray(total) == 0):
         raise ValueError(
             "collapse: a region whose weights sum to zero has no centre; drop contrasts first."
         )
     centre = support.moment / total[:, None]
-    return Points(centre, total, inputs=support.inputs, kind=support.kind)
+    return Points(centre, total, **support.labels)
+
+
+def _first_carries(weights: Vector, count: int) -> list[AnyArray]:
+    """Return the weights and then ones, so that the product over groups is the weights."""
+    ones = np.ones_like if isinstance(weights, np.ndarray) else jnp.ones_like
+    return [weights, *(ones(weights) for _ in range(count - 1))]
 
 
 def _where(mask: np.ndarray, chosen: AnyArray, other: AnyArray) -> AnyArray:
@@ -349,7 +361,8 @@ def _where(mask: np.ndarray, chosen: AnyArray, other: AnyArray) -> AnyArray:
     return where(mask[None, None, :], chosen, other)
 
 
-def _multiplier(weights: Any, n: int, kind: Kind, where: str) -> np.ndarray:
+def check_multiplier(weights: Any, n: int, kind: Kind, where: str) -> np.ndarray:
+    """Return one factor for each region of a sum, or say why those given do not fit."""
     if weights is None:
         return np.ones(n)
     if kind == "mean":
@@ -372,7 +385,7 @@ def _fill_padding(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.where(used[:, :, None], x, first)
 
 
-def _rows(index: Any, n: int) -> Any:
+def as_rows(index: Any, n: int) -> Any:
     """Keep one region a region: an integer selects a support of length one."""
     if isinstance(index, int | np.integer):
         if not -n <= index < n:

@@ -1,0 +1,233 @@
+"""The loop around stochastic steps: schedule, early stopping, resuming, interruption."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from mrgp.data import Record
+from mrgp.inference.batches import Batches, batch_sizes
+from mrgp.inference.objectives import Objective, as_arrays, replace_q
+from mrgp.inference.optimisers import LBFGS, Optimum, Status, maximise
+from mrgp.inference.progress import Progress
+from mrgp.inference.stochastic import (
+    MINIBATCH_NATURAL_RATE,
+    Adam,
+    State,
+    full_bound,
+    init,
+    model_of,
+    optimal_q,
+    run_chunk,
+)
+
+CHUNK = 50
+WINDOW, SHORT_WINDOW = 6, 2
+TOLERANCE = 1e-6
+MOST_FAILURES = 6
+WARM_ROWS = 3000
+WARM_STEPS = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """All that a stochastic fit needs to go on: its state, and how the bound went so far.
+
+    `bounds` has the mean of the bound over each stretch of steps; `plateau` is the stretch at which
+    the rate was last halved.
+    """
+
+    leaves: tuple[Any, ...]
+    seed: int
+    steps: int
+    bounds: Float[np.ndarray, " c"]
+    halvings: int
+    plateau: int
+
+
+def ascend(
+    objective: Objective,
+    log_unit: float,
+    settings: Adam,
+    seed: int,
+    progress: Progress,
+    training: Training | None = None,
+) -> Optimum:
+    """Maximise an objective by stochastic steps, from the start or from where training stopped.
+
+    Steps run in compiled stretches; between them the bound is watched. Where it has not risen over
+    a window by more than its noise, the rate is halved; after the last halving the fit has
+    converged. Ctrl-C keeps what there is.
+    """
+    begun = None
+    if training is None and settings.warm_start and _has_q(objective):
+        objective, begun = warm_start(objective, log_unit, seed, progress)
+    climb = _Climb(objective, settings, seed, training)
+    if climb.untrained:
+        return climb.solved()
+    if begun is not None and begun.code == "interrupted":
+        return climb.optimum(begun)
+    progress.start("fit", settings.steps)
+    status = Status("step limit", f"{settings.steps} steps; resume to go on")
+    try:
+        if training is None:
+            climb.state = optimal_q(objective, climb.state)
+        end = climb.steps + settings.steps
+        while climb.steps < end:
+            ending = climb.stretch(min(CHUNK, end - climb.steps))
+            progress.update(settings.steps - (end - climb.steps), climb.describe())
+            if ending is not None:
+                status = ending
+                break
+    except KeyboardInterrupt:
+        status = Status("interrupted", "stopped by the user; what was learned so far is kept")
+    finally:
+        progress.finish(status.code)
+    return climb.optimum(status)
+
+
+def warm_start(
+    objective: Objective, log_unit: float, seed: int, progress: Progress
+) -> tuple[Objective, Status]:
+    """Begin where the collapsed bound is highest, on all rows or on a random sample of them."""
+    rng = np.random.default_rng(seed)
+    share = min(1.0, WARM_ROWS / sum(map(len, objective.records)))
+    records = tuple(_sample(r, share, rng) for r in objective.records)
+    start, frozen = (replace_q(tree, None) for tree in (objective.start, objective.frozen))
+    settings = LBFGS(max_steps=WARM_STEPS, starts=1, candidates=4)
+    found = maximise(
+        Objective(start, frozen, as_arrays(records)),
+        log_unit,
+        settings,
+        seed,
+        progress,
+        "warm start",
+    )
+    if not found.status.ok:
+        return objective, found.status
+    start = replace_q(found.trained, objective.start.q)
+    return dataclasses.replace(objective, start=start), found.status
+
+
+def _sample(record: Record, share: float, rng: np.random.Generator) -> Record:
+    if share == 1.0:
+        return record
+    count = max(1, round(share * len(record)))
+    rows = np.sort(rng.choice(len(record), count, replace=False))
+    return dataclasses.replace(record.take(rows), weight=record.weight)
+
+
+class _Climb:
+    """A stochastic fit in progress."""
+
+    def __init__(self, objective: Objective, settings: Adam, seed: int, training: Training | None):
+        self.objective, self.settings = objective, settings
+        self.seed = seed if training is None else training.seed
+        sizes = tuple(map(len, objective.records))
+        if _has_q(objective):
+            processes = objective.frozen.processes
+            sizes = batch_sizes(settings.batch, processes, objective.records)
+        elif settings.batch is not None:
+            raise ValueError(
+                'Adam: batch= needs a bound that is a sum over rows; use MRGP(method="svgp").'
+            )
+        self.batches = Batches(tuple(map(len, objective.records)), sizes, self.seed)
+        self.size = float(sum(map(len, objective.records)))
+        self.state: State = as_arrays(init(objective, settings))
+        self.start = self.state.trained
+        self.untrained = not jax.tree.leaves(self.state.trained)
+        if settings.natural is True and not self.batches.whole:
+            rate = jax.numpy.asarray(MINIBATCH_NATURAL_RATE)
+            self.state = dataclasses.replace(self.state, natural_rate=rate)
+        self.steps, self.halvings, self.plateau, self.failures = 0, 0, 0, 0
+        self.bounds: list[float] = []
+        if training is not None:
+            self._restore(training)
+
+    def _restore(self, training: Training) -> None:
+        leaves, tree = jax.tree.flatten(self.state)
+        if [np.shape(x) for x in leaves] != [np.shape(x) for x in training.leaves]:
+            raise ValueError("resume: the optimiser's settings do not fit those of the first run.")
+        self.state = jax.tree.unflatten(tree, [jax.numpy.asarray(x) for x in training.leaves])
+        self.steps, self.halvings = training.steps, training.halvings
+        self.plateau = training.plateau
+        self.bounds = training.bounds.tolist()
+
+    def solved(self) -> Optimum:
+        """Return a model that has nothing to train but q(u), whose optimum is known."""
+        bound = full_bound(self.objective, self.state, self.state.trained)
+        status = Status("converged", "nothing to train")
+        if not np.isfinite(bound):
+            status = Status("failed", "the bound is not finite, and there is nothing to train")
+        model = model_of(self.objective, self.state.trained, self.state.q)
+        return Optimum(self.state.trained, model, np.array([bound]), status)
+
+    def stretch(self, steps: int) -> Status | None:
+        """Take some steps; return a status where the fit has ended."""
+        rows = self.batches.rows(self.steps, steps)
+        state, bounds = run_chunk(self.objective, self.state, as_arrays(rows), steps)
+        bounds = np.asarray(bounds)
+        leaves = jax.tree.leaves((state.trained, state.q))
+        if not np.isfinite(bounds).all() or not all(np.isfinite(x).all() for x in leaves):
+            self.failures += 1
+            self.state = self.state.slower()
+            failed = self.failures > MOST_FAILURES
+            return Status("failed", "the bound is not finite at any rate") if failed else None
+        self.state, self.steps = state, self.steps + steps
+        self.bounds.append(float(bounds.mean()))
+        if self._rising():
+            return None
+        if self.halvings == self.settings.halvings:
+            return Status("converged", f"{self.steps} steps")
+        self.halvings, self.plateau = self.halvings + 1, len(self.bounds)
+        self.state = self.state.slower()
+        return None
+
+    def _rising(self) -> bool:
+        """Tell whether the bound rose over the last two windows by more than its noise."""
+        window = SHORT_WINDOW if self.batches.whole else WINDOW
+        if len(self.bounds) - self.plateau < 2 * window:
+            return True
+        recent = np.array(self.bounds[-2 * window :])
+        gain = recent[window:].mean() - recent[:window].mean()
+        # Half the mean squared difference of neighbours is the noise of one, whatever the trend.
+        noise = np.mean(np.diff(recent) ** 2) / window
+        return bool(gain > max(np.sqrt(noise), TOLERANCE * self.size))
+
+    def describe(self) -> str:
+        """Say how far the fit is."""
+        bound = f"bound {self.bounds[-1]:.2f}" if self.bounds else "no finite bound yet"
+        return f"step {self.steps}, {bound}, rate {float(self.state.rate):.2g}"
+
+    def optimum(self, status: Status) -> Optimum:
+        """Return what was learned, with all that is needed to go on."""
+        trained, bound = self._best()
+        training = Training(
+            leaves=tuple(np.asarray(x) for x in jax.tree.leaves(self.state)),
+            seed=self.seed,
+            steps=self.steps,
+            bounds=np.array(self.bounds),
+            halvings=self.halvings,
+            plateau=self.plateau,
+        )
+        model = model_of(self.objective, trained, self.state.q)
+        return Optimum(trained, model, np.array([*self.bounds, *bound]), status, training)
+
+    def _best(self) -> tuple[Any, list[float]]:
+        """Return the average over the latest steps, or the start where its bound is higher.
+
+        Both bounds are those of all data with the best q: no minibatch has a say in them. The
+        higher one comes with the parameters.
+        """
+        if self.batches.whole or self.state.q is None:
+            return self.state.trained, []
+        candidates = [self.state.average, self.start]
+        bounds = [full_bound(self.objective, self.state, c) for c in candidates]
+        best = int(np.argmax(np.nan_to_num(bounds, nan=-np.inf)))
+        return candidates[best], [bounds[best]]
+
+
+def _has_q(objective: Objective) -> bool:
+    return getattr(objective.start, "q", None) is not None

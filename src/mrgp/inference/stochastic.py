@@ -1,0 +1,208 @@
+"""Adam for the parameters and natural gradients for q(u), on minibatches (theory 2.5, 3.6)."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, Int
+
+from mrgp._types import AnyArray, float64
+from mrgp.gp import Natural
+from mrgp.inference.objectives import Objective, as_arrays, replace_q
+from mrgp.parameters import limits, log_prior
+
+AVERAGED_STEPS = 200
+MINIBATCH_NATURAL_RATE = 0.1
+
+_ADAM = optax.scale_by_adam()
+
+
+@dataclasses.dataclass(frozen=True)
+class Adam:
+    """Settings for stochastic fits: steps of Adam, and of natural gradients for q(u).
+
+    At most `steps` steps are taken, on `batch` rows of each process (a number, or a mapping by
+    source; default 256). `rate` is Adam's, in the optimiser's coordinates, where one means a
+    factor of e for a positive parameter; it is halved whenever the bound stops rising, and the
+    fit ends after `halvings` of them. `natural` is the step of the natural gradient, one on all
+    data and 0.1 on minibatches by default; `natural=False` leaves q(u) to Adam. `warm_start`
+    begins from the collapsed solution on a sample of the data, or on all where it fits.
+
+    >>> Adam(batch=512).rate
+    0.02
+    """
+
+    steps: Any = 5000
+    rate: float = 0.02
+    batch: Any = None
+    natural: Any = True
+    halvings: Any = 3
+    warm_start: bool = True
+
+    def __post_init__(self) -> None:
+        for name, low in (("steps", 1), ("halvings", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < low:
+                raise ValueError(
+                    f"Adam: {name} must be a whole number, at least {low}; got {value}."
+                )
+        if not 0 < self.rate < np.inf:
+            raise ValueError(f"Adam: rate must be positive; got {self.rate}.")
+        if not (isinstance(self.natural, bool) or 0 < self.natural <= 1):
+            raise ValueError(
+                f"Adam: natural is a step size between 0 and 1, True or False; got {self.natural}."
+            )
+        whole = isinstance(self.batch, int | np.integer) and self.batch >= 1
+        if self.batch is not None and not whole and not isinstance(self.batch, Mapping):
+            raise ValueError(
+                f"Adam: batch is a number of rows, or a mapping by source; got {self.batch!r}."
+            )
+
+
+class State(eqx.Module):
+    """Where a stochastic fit stands.
+
+    `q` is there where q(u) goes by natural gradients; `trained` then leaves it out. `average` is
+    the mean of the latest parameters, which have less of the minibatches' noise.
+    """
+
+    trained: Any
+    q: Natural | None
+    moments: Any
+    average: Any
+    low: Any
+    high: Any
+    rate: Float[AnyArray, ""]
+    natural_rate: Float[AnyArray, ""]
+    count: Int[AnyArray, ""]
+
+    def slower(self) -> "State":
+        """Halve both step sizes."""
+        changes = {"rate": 0.5 * self.rate, "natural_rate": 0.5 * self.natural_rate}
+        return dataclasses.replace(self, **changes)
+
+
+@float64
+def init(objective: Objective, optimiser: Adam | None = None) -> State:
+    """Return the state from which `step` starts.
+
+    >>> import mrgp
+    >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> f = mrgp.objective(mrgp.MRGP(method="svgp"), mrgp.Dataset([sensors]))
+    >>> state, bound = mrgp.step(f, mrgp.init(f))
+    >>> int(state.count)
+    1
+    """
+    settings = optimiser or Adam()
+    trained, q = objective.start, None
+    if settings.natural and _has_q(objective):
+        q = Natural.standard(trained.q.mean.raw.shape[0])
+        trained = replace_q(trained, None)
+    model = model_of(objective, trained, q)
+    raw, tree = ravel_pytree(trained)
+    low, high = (tree(jnp.asarray(b)) for b in limits(model)) if raw.size else (trained, trained)
+    rate = 1.0 if settings.natural is True else float(settings.natural)
+    return as_arrays(
+        State(
+            trained=trained,
+            q=q,
+            moments=_ADAM.init(trained),
+            average=trained,
+            low=jax.tree.map(jnp.minimum, low, trained),
+            high=jax.tree.map(jnp.maximum, high, trained),
+            rate=np.asarray(settings.rate),
+            natural_rate=np.asarray(rate),
+            count=np.asarray(0),
+        )
+    )
+
+
+@float64
+def step(objective: Objective, state: State, rows: Any = None) -> tuple[State, Float[AnyArray, ""]]:
+    """Take one step up the objective, and return the new state and the bound before it.
+
+    `rows` selects a minibatch: for each process an array of row numbers, or None for all.
+    """
+    return _step(*as_arrays((objective, state, rows)))
+
+
+@eqx.filter_jit
+def _step(objective: Objective, state: State, rows: Any) -> tuple[State, Array]:
+    return _advance(objective, state, rows)
+
+
+@eqx.filter_jit
+def run_chunk(objective: Objective, state: State, rows: Any, steps: int) -> tuple[State, Array]:
+    """Take several steps in one compiled loop; return the state and the bound before each."""
+    return jax.lax.scan(lambda s, r: _advance(objective, s, r), state, rows, length=steps)
+
+
+def _advance(objective: Objective, state: State, rows: Any) -> tuple[State, Array]:
+    records = objective.batch(rows)
+    if state.q is None:
+        value, slope = eqx.filter_value_and_grad(objective)(state.trained, rows)
+        q = None
+    else:
+        mean, covariance = state.q.moments()
+
+        def expected(arguments: tuple[Any, Array, Array]) -> Array:
+            model = model_of(objective, arguments[0], state.q)
+            fitted = model.expected_log_likelihood(*arguments[1:], records)
+            return fitted + log_prior(model)
+
+        value, slopes = jax.value_and_grad(expected)((state.trained, mean, covariance))
+        slope, slope_mean, slope_covariance = slopes
+        value = value - state.q.divergence
+        q = state.q.step(mean, slope_mean, slope_covariance, state.natural_rate)
+    # Optax counts in int32 and relies on promotion, which the host program may have made strict.
+    with jax.numpy_dtype_promotion("standard"):
+        update, moments = _ADAM.update(slope, state.moments)
+    trained = jax.tree.map(
+        lambda p, u, low, high: jnp.clip(p + state.rate * u, low, high),
+        *(state.trained, update, state.low, state.high),
+    )
+    share = 1.0 / jnp.minimum(state.count + 1, AVERAGED_STEPS).astype(float)
+    average = jax.tree.map(lambda a, p: a + share * (p - a), state.average, trained)
+    moved = dataclasses.replace(
+        state, trained=trained, q=q, moments=moments, average=average, count=state.count + 1
+    )
+    return moved, value
+
+
+def optimal_q(objective: Objective, state: State) -> State:
+    """Give a state the best q for its parameters: a natural-gradient step of size one."""
+    if state.q is None:
+        return state
+    return dataclasses.replace(state, q=_optimal_q(objective, state))
+
+
+@eqx.filter_jit
+def _optimal_q(objective: Objective, state: State) -> Natural:
+    return model_of(objective, state.trained, state.q).optimal_q(objective.records)
+
+
+def full_bound(objective: Objective, state: State, trained: Any) -> float:
+    """Return the bound on all data of parameters with their best q."""
+    return float(_full_bound(objective, state, trained))
+
+
+@eqx.filter_jit
+def _full_bound(objective: Objective, state: State, trained: Any) -> Array:
+    model = model_of(objective, trained, state.q)
+    return model.log_evidence(objective.records) + log_prior(model)
+
+
+def _has_q(objective: Objective) -> bool:
+    return getattr(objective.start, "q", None) is not None
+
+
+def model_of(objective: Objective, trained: Any, q: Natural | None) -> Any:
+    """Return the model with these parameters, without the q(u) that natural gradients keep."""
+    frozen = objective.frozen if q is None else replace_q(objective.frozen, None)
+    return eqx.combine(trained, frozen)

@@ -1,0 +1,203 @@
+"""The columns of a data frame as numbers, dates and windows, each error naming the column."""
+
+import dataclasses
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from mrgp.io.clock import check_time_unit, instants
+from mrgp.io.sides import Side
+from mrgp.supports import Axis
+
+NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean", "empty")
+DATES = ("datetime", "datetime64", "date")
+LISTED = 12
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A data frame whose columns are asked for by name; `where` begins every message."""
+
+    frame: Any
+    where: str
+
+    @classmethod
+    def of(cls, frame: Any, wanted: Iterable[Any], where: str) -> "Table":
+        """Accept a pandas frame with rows; named levels of its index count as columns."""
+        import pandas as pd
+
+        if not isinstance(frame, pd.DataFrame):
+            hint = " Call its to_pandas() first." if hasattr(frame, "to_pandas") else ""
+            raise TypeError(
+                f"{where} takes a pandas DataFrame first; got {type(frame).__name__}.{hint}"
+            )
+        if len(frame) == 0:
+            raise ValueError(f"{where}: the frame has no rows. Leave the source out.")
+        levels = [n for n in wanted if n in frame.index.names and n not in frame.columns]
+        return cls(frame.reset_index(level=levels) if levels else frame, where)
+
+    def column(self, name: Any) -> Any:
+        """Return a column, or say what there is instead."""
+        columns = list(self.frame.columns)
+        found = columns.count(name)
+        if found == 1:
+            return self.frame[name]
+        if found:
+            raise ValueError(
+                f"{self.where}: {found} columns are named {name!r}. Rename them, or drop all but"
+                " one."
+            )
+        names = {str(c).lower(): str(c) for c in columns}
+        near = difflib.get_close_matches(str(name).lower(), names, 1, 0.5)
+        meant = f" Did you mean {names[near[0]]!r}?" if near else ""
+        listed = ", ".join(map(repr, columns[:LISTED])) + (", ..." if len(columns) > LISTED else "")
+        raise ValueError(
+            f"{self.where}: there is no column {name!r}.{meant} The columns are {listed}."
+        )
+
+    def values(self, name: Any) -> Float[np.ndarray, " n"]:
+        """Return a column of numbers, missing ones as NaN."""
+        import pandas as pd
+
+        column = self.column(name)
+        kind = pd.api.types.infer_dtype(column, skipna=True)
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            raise TypeError(
+                f"{self.where}: column {name!r} is categorical, but must be numbers. Use one column"
+                " of 0 and 1 for each category (pandas.get_dummies)."
+            )
+        if pd.api.types.is_complex_dtype(column.dtype) or kind not in NUMBERS:
+            raise TypeError(
+                f"{self.where}: column {name!r} must be numbers, with NaN for missing; got {kind}"
+                f" ({column.dropna().iloc[0]!r} and others).{_to_numbers(kind)}"
+            )
+        if pd.api.types.is_numeric_dtype(column.dtype):
+            return column.to_numpy(dtype=np.float64, na_value=np.nan)
+        pairs = zip(column, column.isna(), strict=True)
+        return np.array([np.nan if missing else float(v) for v, missing in pairs])
+
+    def coordinate(self, name: Any, unit: str) -> tuple[Float[np.ndarray, " n"], Axis | None]:
+        """Return a column of numbers or dates as numbers, with the axis of dates."""
+        import pandas as pd
+
+        column = self.column(name)
+        if isinstance(column.dtype, pd.PeriodDtype):
+            raise TypeError(
+                f"{self.where}: column {name!r} holds periods, which are windows, not points. Give"
+                f" it as start={name!r}."
+            )
+        if _is_dated(column):
+            return self._dates(column, name, unit)
+        if pd.api.types.is_timedelta64_dtype(column.dtype):
+            raise TypeError(
+                f"{self.where}: column {name!r} holds durations. Turn them into numbers, as"
+                f' frame[{name!r}] / pandas.Timedelta("1h").'
+            )
+        numbers = self.values(name)
+        self._complete(name, np.isfinite(numbers), "NaN or infinite")
+        return numbers, None
+
+    def point(self, name: Any, unit: str) -> Side:
+        """Return a column as an input at which regions are points."""
+        numbers, axis = self.coordinate(name, unit)
+        return Side(str(name), numbers, numbers, axis)
+
+    def window(self, start: Any, end: Any, unit: str) -> Side:
+        """Return two columns, or one of periods, as an input along which regions are windows."""
+        import pandas as pd
+
+        first = self.column(start)
+        periods = isinstance(first.dtype, pd.PeriodDtype)
+        if end is None and not periods:
+            raise ValueError(
+                f"{self.where}: start={start!r} needs end=, the column of where windows end."
+            )
+        last = first if end is None else self.column(end)
+        if isinstance(last.dtype, pd.PeriodDtype):
+            self._complete(start if end is None else end, last.notna().to_numpy(), "NaT")
+            last = (last + 1).dt.start_time
+        first = first.dt.start_time if periods else first
+        dated = _is_dated(first)
+        if dated != _is_dated(last):
+            raise TypeError(
+                f"{self.where}: one of {start!r} and {end!r} holds dates and the other does not."
+            )
+        if dated:
+            lower, axis = self._dates(first, start, unit)
+            upper, other = self._dates(last, start if end is None else end, unit)
+            if axis != other:
+                raise ValueError(
+                    f"{self.where}: {start!r} is in time zone {axis.zone}, but {end!r} in"
+                    f" {other.zone}. Bring them to one, with .dt.tz_localize or .dt.tz_convert."
+                )
+        else:
+            (lower, axis), (upper, _) = self.coordinate(start, unit), self.coordinate(end, unit)
+        wrong = upper < lower
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(
+                f"{self.where}: {end!r} is before {start!r} in {wrong.sum()} of {len(wrong)} rows,"
+                f" first in row {row} ({first.iloc[row]} to {last.iloc[row]}). Swap them."
+            )
+        name = _window_name(str(start)) or ("time" if dated else str(start))
+        return Side(str(start) if periods else name, lower, upper, axis)
+
+    def _dates(self, column: Any, name: Any, unit: str) -> tuple[Float[np.ndarray, " n"], Axis]:
+        import pandas as pd
+
+        check_time_unit(unit, self.where)
+        self._complete(name, column.notna().to_numpy(), "NaT")
+        try:
+            return instants(pd.to_datetime(column), unit)
+        except ValueError as error:
+            raise ValueError(
+                f"{self.where}: the dates of column {name!r} do not go together ({error}). Dates"
+                " without a zone count as UTC; bring all to one zone, as"
+                f" pandas.to_datetime(frame[{name!r}], utc=True)."
+            ) from None
+
+    def _complete(self, name: Any, there: np.ndarray, what: str) -> None:
+        if not there.all():
+            gaps = ~there
+            raise ValueError(
+                f"{self.where}: column {name!r} is {what} in {gaps.sum()} of {len(gaps)} rows,"
+                f" first in row {np.argmax(gaps)}. A region needs a place: drop those rows, as"
+                f" frame.dropna(subset=[{name!r}])."
+            )
+
+
+def as_list(names: Any) -> list[Any]:
+    """Accept one column or several."""
+    if names is None:
+        return []
+    return list(names) if isinstance(names, list | tuple | np.ndarray) else [names]
+
+
+def _is_dated(column: Any) -> bool:
+    import pandas as pd
+
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        return True
+    return column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in DATES
+
+
+def _to_numbers(kind: str) -> str:
+    if kind in ("string", "mixed", "mixed-integer"):
+        return (
+            " Convert the column, with pandas.to_numeric, or pandas.to_datetime if these are dates."
+        )
+    return ""
+
+
+def _window_name(start: str) -> str:
+    """Return what is left of a column's name without "start", "lower" or "min"."""
+    for word in ("start", "lower", "min"):
+        for affix in (f"_{word}", f"{word}_", word):
+            if start.lower().endswith(affix):
+                return start[: -len(affix)]
+            if start.lower().startswith(affix):
+                return start[len(affix) :]
+    return start

@@ -1,0 +1,315 @@
+"""Gridded data in and out: xarray."""
+
+import dataclasses
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mrgp.data import Observations
+from mrgp.io import geography
+from mrgp.io.cells import cells_along, centres_within, numbers_of, tensor
+from mrgp.io.clock import check_time_unit, wall_clock
+from mrgp.io.columns import as_list
+from mrgp.io.sides import Side, order_of, restore, sides_of, support_of
+from mrgp.prediction import Prediction
+from mrgp.supports import Boxes, Kind, Points
+
+WHERE = "from_grid"
+GEOGRAPHIC = {
+    "longitude": ("degrees_east", "degree_east", "degrees_e", "degree_e"),
+    "latitude": ("degrees_north", "degree_north", "degrees_n", "degree_n"),
+}
+
+
+def from_grid(
+    array: Any,
+    variable: str | None = None,
+    *,
+    dims: Any = None,
+    inputs: Any = None,
+    bounds: Mapping[str, Any] | None = None,
+    width: Mapping[str, Any] | None = None,
+    instant: Any = (),
+    crs: Any = None,
+    task: str | None = None,
+    name: str | None = None,
+    noise_variance: Any = None,
+    units: str | None = None,
+    kind: Kind = "mean",
+    time_unit: str = "h",
+) -> Any:
+    """Read observations from an xarray DataArray, or a variable of a Dataset; NaN is missing.
+
+    Every dimension becomes an input, in the order of the array or of `dims`; `inputs` names or
+    orders them as in `from_frame`. Along a dimension the regions are cells: between the CF bounds
+    that a Dataset has or `bounds={"lat": ...}` gives ([n, 2], or n + 1 edges); of the width that
+    `width={"lat": 0.1}` gives, about the coordinate; or else half way to the neighbours. They are
+    points along dimensions named by `instant`, along a single coordinate without bounds, and along
+    dates without bounds: for values that are means over windows, give the windows, for example
+    `bounds={"time": numpy.stack([t, t + numpy.timedelta64(1, "h")], 1)}`.
+
+    Dates become numbers as in `from_frame`. Dimensions that CF attributes call longitude and
+    latitude (or that are named so and `crs="EPSG:4326"` is given) become local kilometres;
+    `crs=False` leaves degrees. Longitudes may run from 0 to 360. Task and units are the array's
+    name and its attribute, unless given. Scalar coordinates are left out: `expand_dims` makes one
+    an input. A Dataset of coordinates alone gives the support, to predict on.
+
+    >>> import numpy as np, xarray as xr
+    >>> grid = xr.DataArray(np.ones((2, 3)), {"y": [3.0, 1.0], "x": [0.0, 1.0, 2.0]}, name="no2")
+    >>> from_grid(grid)
+    Observations(source, no2: 6 of 6 values observed;
+        Boxes(6 means: y 0 to 4, width 2; x -0.5 to 2.5, width 1))
+    """
+    grid = _select(array, variable)
+    dims = _dims(grid, dims)
+    check_time_unit(time_unit, WHERE)
+    points = _of_dims(dict.fromkeys(as_list(instant)), dims, "instant")
+    widths = _of_dims(width, dims, "width")
+    given = _of_dims(bounds, dims, "bounds")
+    edges = _cf_bounds(array, [d for d in dims if d not in {*points, *widths, *given}]) | given
+    pair = _degrees(grid, dims, crs)
+    sides = []
+    for i, dim in enumerate(dims):
+        turning = pair is not None and i == pair[0]
+        index = _index(grid, dim)
+        ends = None if dim in points else (edges.get(dim), widths.get(dim))
+        sides.append(cells_along(index, dim, ends, time_unit, turning))
+    if pair is not None:
+        lon, lat = pair
+        sides[lon], sides[lat] = geography.localise(sides[lon], sides[lat], WHERE)
+    order, names = order_of(dims, inputs, WHERE)
+    index = np.indices([len(sides[i].lower) for i in order]).reshape(len(order), -1)
+    rows = [
+        dataclasses.replace(sides[i][which], name=given)
+        for i, which, given in zip(order, index, names, strict=True)
+    ]
+    support = support_of(rows, kind)
+    if hasattr(grid, "data_vars"):
+        return support
+    shape = [dims[i] for i in order]
+    return Observations(
+        support,
+        _flatten(grid, shape),
+        task=task or str(grid.name or "value"),
+        name=name or "source",
+        noise_variance=_flatten(noise_variance, shape),
+        units=units or grid.attrs.get("units"),
+    )
+
+
+def to_grid(item: Observations | Prediction, like: Any = None, local: bool = False) -> Any:
+    """Return observations as a DataArray, or a prediction as a Dataset, on the grid they form.
+
+    The regions must be points or boxes, one for each cell of a full grid, in any order. A Dataset
+    has `mean`, `std` and the ends of the 95 % interval, `lower` and `upper`, with CF bounds of
+    cells and windows. Dates are UTC without a zone, which xarray cannot hold (the attribute
+    `time_zone` keeps it), or wall-clock times of that zone with `local=True`. `like`, the array or
+    Dataset that the regions came from, lends its coordinates, attributes and order of dimensions.
+    """
+    import xarray as xr
+
+    along, rows, shape = tensor(_grid_sides(item), "to_grid")
+    dims = [side.name for side in along]
+
+    def field(values: np.ndarray, **attrs: str | None) -> Any:
+        cells = np.empty(len(values))
+        cells[rows] = values
+        return dims, cells.reshape(shape), {k: v for k, v in attrs.items() if v is not None}
+
+    coordinates: dict[str, Any] = {}
+    for side in along:
+        coordinates |= _coordinate(side, local, isinstance(item, Prediction))
+    if isinstance(item, Prediction):
+        lower, upper = item.interval(0.95)
+        values = {"mean": item.mean, "std": item.std, "lower": lower, "upper": upper}
+        fields = {name: field(v, units=item.units) for name, v in values.items()}
+        named = {"task": item.task, "source": item.source}
+        attrs = {k: v for k, v in named.items() if v is not None}
+        grid: Any = xr.Dataset(fields, coordinates, attrs)
+    else:
+        _, values, attrs = field(item.y, units=item.units)
+        grid = xr.DataArray(values, coordinates, dims, item.task, attrs)
+    return grid if like is None else _alike(grid, along, like)
+
+
+def _select(array: Any, variable: str | None) -> Any:
+    """Return the array meant, or a Dataset that has coordinates alone."""
+    import xarray as xr
+
+    if isinstance(array, xr.DataArray):
+        if variable is not None:
+            raise ValueError(f"{WHERE}: variable={variable!r} is for a Dataset; got a DataArray.")
+        return array
+    if not isinstance(array, xr.Dataset):
+        raise TypeError(
+            f"{WHERE} takes an xarray DataArray or Dataset first; got {type(array).__name__}."
+        )
+    bounds = {_bounds_name(array[name]) for name in array.coords}
+    found = [str(name) for name in array.data_vars if name not in bounds]
+    if variable is None and len(found) > 1:
+        raise ValueError(f"{WHERE}: say which variable= of the Dataset; it has {found}.")
+    if variable is not None and variable not in found:
+        raise ValueError(f"{WHERE}: the Dataset has no variable {variable!r}; it has {found}.")
+    return array[variable or found[0]] if found else array
+
+
+def _dims(grid: Any, dims: Any) -> list[str]:
+    there = [str(d) for d in grid.dims]
+    if hasattr(grid, "data_vars"):
+        there = [d for d in there if d in grid.coords]
+    if not there:
+        raise ValueError(f"{WHERE}: the array has no dimensions with coordinates.")
+    wanted = there if dims is None else as_list(dims)
+    if sorted(wanted) != sorted(there):
+        raise ValueError(
+            f"{WHERE}: dims= orders the dimensions {there}; got {wanted}. Take a part of the array"
+            " with isel or squeeze first."
+        )
+    return wanted
+
+
+def _index(grid: Any, dim: str) -> Any:
+    """Return the coordinate of a dimension, or say why the grid is not rectilinear."""
+    import pandas as pd
+
+    if dim not in grid.coords:
+        bent = [str(n) for n, c in grid.coords.items() if dim in c.dims and c.ndim > 1]
+        if bent:
+            raise ValueError(
+                f"{WHERE}: the coordinates {bent} are curvilinear, of several dimensions. Read the"
+                " cells one by one, as from_frame(array.to_dataframe().reset_index(), ...), or"
+                " regrid the array."
+            )
+        raise ValueError(
+            f"{WHERE}: the dimension {dim!r} has no coordinate. Give it one with assign_coords, or"
+            " take a part with isel."
+        )
+    index = grid.get_index(dim)
+    if isinstance(index, pd.MultiIndex):
+        raise ValueError(f"{WHERE}: the dimension {dim!r} is stacked. Call unstack({dim!r}) first.")
+    return index
+
+
+def _of_dims(given: Mapping[str, Any] | None, dims: list[str], argument: str) -> dict[str, Any]:
+    unknown = [name for name in given or {} if name not in dims]
+    if unknown:
+        raise ValueError(
+            f"{WHERE}: {argument}= names {unknown[0]!r}, but the dimensions are {dims}."
+        )
+    return dict(given or {})
+
+
+def _bounds_name(coordinate: Any) -> str | None:
+    return coordinate.attrs.get("bounds", coordinate.encoding.get("bounds"))
+
+
+def _cf_bounds(array: Any, dims: list[str]) -> dict[str, Any]:
+    """Return the bounds that CF attributes name, where the array brings them along."""
+    known = {*array.coords, *getattr(array, "data_vars", ())}
+    found = {}
+    for dim in dims:
+        name = _bounds_name(array[dim]) if dim in array.coords else None
+        if name in known:
+            found[dim] = array[name].to_numpy()
+        elif name is not None:
+            warnings.warn(
+                f"{WHERE}: {dim!r} has CF bounds {name!r}, which this array does not bring along."
+                " Pass the Dataset and the variable's name, or give bounds=.",
+                stacklevel=3,
+            )
+    return found
+
+
+def _degrees(grid: Any, dims: list[str], crs: Any) -> tuple[int, int] | None:
+    """Return which dimensions are longitude and latitude, if they are known to be."""
+    if crs is False:
+        return None
+    if crs is not None:
+        if not geography.is_degrees(crs):
+            raise ValueError(
+                f"{WHERE}: cells of the CRS {crs!r} are not boxes in degrees. Leave crs= out for"
+                " all sources, or make the cells polygons and use from_frame(geometry=...)."
+            )
+        return geography.find_pair(dims, crs, WHERE)
+    found: dict[str, list[int]] = {quantity: [] for quantity in GEOGRAPHIC}
+    for i, dim in enumerate(dims):
+        attrs = grid[dim].attrs if dim in grid.coords else {}
+        for quantity, units in GEOGRAPHIC.items():
+            if attrs.get("standard_name") == quantity or str(attrs.get("units")).lower() in units:
+                found[quantity].append(i)
+    lon, lat = found["longitude"], found["latitude"]
+    return (lon[0], lat[0]) if len(lon) == len(lat) == 1 else None
+
+
+def _flatten(values: Any, dims: list[str]) -> Any:
+    return values.transpose(*dims).to_numpy().ravel() if hasattr(values, "transpose") else values
+
+
+def _grid_sides(item: Observations | Prediction) -> list[Side]:
+    """Return the inputs of a support of points or boxes, covariates apart."""
+    support = item.support
+    if not isinstance(support, Points | Boxes):
+        raise ValueError(
+            f"to_grid: regions of type {type(support).__name__} are no cells of a grid. Use"
+            " to_frame() instead."
+        )
+    added = {name for field in support.covariates or () for name in field.names}
+    return [side for side in sides_of(support) if side.name not in added]
+
+
+def _coordinate(side: Side, local: bool, bounded: bool) -> dict[str, Any]:
+    """Return a dimension's coordinate and, for cells, its bounds."""
+    axis = side.axis
+    centres = side.lower if side.flat else centres_within(side.lower, side.upper)
+    attrs: dict[str, str] = {}
+    if axis is not None and axis.quantity in GEOGRAPHIC:
+        attrs = {"standard_name": axis.quantity, "units": GEOGRAPHIC[axis.quantity][0]}
+    elif axis is not None and axis.zone is not None:
+        attrs = {"time_zone": axis.zone}
+
+    def shown(numbers: np.ndarray) -> Any:
+        values = restore(numbers, axis)
+        if axis is None or axis.quantity != "time":
+            return values
+        return wall_clock(values, local)
+
+    if side.flat or not bounded:
+        return {side.name: (side.name, shown(centres), attrs)}
+    name = f"{side.name}_bounds"
+    ends = np.stack([shown(side.lower), shown(side.upper)], 1)
+    return {
+        side.name: (side.name, shown(centres), attrs | {"bounds": name}),
+        name: ((side.name, "bounds"), ends),
+    }
+
+
+def _alike(grid: Any, along: list[Side], like: Any) -> Any:
+    """Lend a grid the coordinates, attributes and order of the one that it came from."""
+    for side in along:
+        lent = like.coords.get(side.name)
+        cells = None if lent is None else _cells_at(side, lent.to_numpy())
+        if lent is None or cells is None:
+            raise ValueError(
+                f"to_grid: the coordinates of like= along {side.name!r} are not one in each cell."
+            )
+        bounds = {k: v for k, v in grid[side.name].attrs.items() if k == "bounds"}
+        grid = grid.isel({side.name: cells})
+        grid[side.name] = (side.name, lent.to_numpy(), lent.attrs | bounds)
+    return grid.transpose(*(d for d in like.dims if d in grid.dims), ...)
+
+
+def _cells_at(side: Side, values: np.ndarray) -> np.ndarray | None:
+    """Return the cell of each coordinate, if each cell has one."""
+    numbers, axis = numbers_of(values, "s", f"to_grid: like= along {side.name!r}")
+    wanted = side.axis
+    if wanted is not None and (axis is None) != (wanted.quantity == "time"):
+        if wanted.quantity == "longitude":
+            numbers = geography.same_turn(numbers, wanted.origin)
+        numbers = (numbers - wanted.origin) / wanted.step
+    cells = np.abs(numbers[:, None] - 0.5 * (side.lower + side.upper)).argmin(1)
+    slack = 1e-6 * (np.ptp(side.upper) or 1.0)
+    inside = (numbers >= side.lower[cells] - slack) & (numbers <= side.upper[cells] + slack)
+    whole = np.array_equal(np.sort(cells), np.arange(len(side.lower)))
+    return cells if whole and inside.all() else None

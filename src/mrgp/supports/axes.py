@@ -1,0 +1,36 @@
+"""What the numbers of an input mean: dates, degrees of longitude and latitude."""
+
+import dataclasses
+from typing import Literal
+
+Quantity = Literal["time", "longitude", "latitude"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """A number x on this axis stands for origin + step * x in the units of the quantity.
+
+    Times are seconds since 1970-01-01 UTC; longitudes and latitudes are degrees. `unit` is the
+    name of one step ("h", "km"), and `zone` the time zone in which dates are shown.
+
+    >>> hours, days = Axis("time", 0.0, 3600.0, "h"), Axis("time", 86400.0, 86400.0, "D")
+    >>> days.from_axis(hours)
+    (0.041666666666666664, -1.0)
+    """
+
+    quantity: Quantity
+    origin: float
+    step: float
+    unit: str
+    zone: str | None = None
+
+    def from_axis(self, other: "Axis") -> tuple[float, float]:
+        """Return (scale, offset) such that scale * x + offset is on this axis for x on the other.
+
+        Axes of one quantity differ by an affine map, so that boxes stay boxes.
+        """
+        if other.quantity != self.quantity:
+            raise ValueError(
+                f"An axis of {other.quantity} cannot be written as one of {self.quantity}."
+            )
+        return other.step / self.step, (other.origin - self.origin) / self.step

@@ -1,0 +1,86 @@
+"""Supports one after another."""
+
+import numpy as np
+
+from mrgp.supports.base import Support
+from mrgp.supports.covariates import same_fields
+from mrgp.supports.polygons import Polygons, concat_polygons
+from mrgp.supports.product import Product
+from mrgp.supports.regions import Boxes, Points, join_nodes
+
+
+def concat(*supports: Support) -> Support:
+    """Join supports of one kind and one set of inputs.
+
+    Points become boxes of zero width beside boxes, and one-node regions beside nodes. Products of
+    the same groups of inputs are joined part by part.
+
+    >>> from mrgp import intervals, points
+    >>> concat(points([[1.0]]), intervals([0.0], [2.0]))
+    Boxes(2 means: x1 0 to 2, widths 0 to 2)
+    """
+    if not supports:
+        raise ValueError("concat needs at least one support.")
+    for support in supports:
+        if not isinstance(support, Support):
+            raise TypeError(
+                f"concat takes supports, as concat(a, b); got {type(support).__name__}."
+            )
+    for other in supports[1:]:
+        _check_pair(supports[0], other)
+    polygons = [s for s in supports if isinstance(s, Polygons)]
+    products = [s for s in supports if isinstance(s, Product)]
+    if len(polygons) == len(supports):
+        return concat_polygons(polygons)
+    if products:
+        return _concat_products(products, len(supports))
+    if all(isinstance(s, Points | Boxes) for s in supports):
+        return _concat_boxes(supports)
+    if any(isinstance(s, Boxes) for s in supports):
+        raise ValueError(
+            "concat: boxes and nodes do not mix; turn the boxes into nodes first,"
+            " for example boxes.quadrature(mrgp.GaussLegendre(5))."
+        )
+    return join_nodes(supports)
+
+
+def _check_pair(first: Support, other: Support) -> None:
+    """Refuse supports whose values or inputs mean different things."""
+    if other.kind != first.kind or other.input_names != first.input_names:
+        raise ValueError(
+            "concat: supports must agree in kind and inputs; got"
+            f" {first.kind} of {first.input_names} and {other.kind} of {other.input_names}."
+        )
+    if other.axes != first.axes:
+        raise ValueError(
+            "concat: supports must agree in what their numbers mean; got the axes"
+            f" {first.axes} and {other.axes}. Read them as one frame or grid, or keep them as"
+            " sources of one Dataset, which brings them to common axes."
+        )
+    if not same_fields(other.covariates, first.covariates):
+        raise ValueError(
+            "concat: supports must have their covariates from the same grids or functions. Join"
+            " the supports first, and then call with_covariates."
+        )
+
+
+def _concat_boxes(supports: tuple[Support, ...]) -> Support:
+    lower = np.concatenate([s.bounds[0] for s in supports])
+    upper = np.concatenate([s.bounds[1] for s in supports])
+    total = np.concatenate([s.total for s in supports])
+    labels = supports[0].labels
+    if all(isinstance(s, Points) for s in supports):
+        return Points(lower, total, **labels)
+    flat = tuple(bool(f) for f in (lower == upper).all(0))
+    return Boxes(lower, upper, total, flat, **labels)
+
+
+def _concat_products(products: list[Product], count: int) -> Product:
+    first = products[0]
+    if len(products) < count or any(p.columns != first.columns for p in products):
+        raise ValueError(
+            "concat: a product joins only products of the same groups of inputs; turn the supports"
+            " into nodes first, for example support.quadrature(mrgp.GaussLegendre(5))."
+        )
+    rows = zip(*(p.parts for p in products), strict=True)
+    return Product(tuple(concat(*parts) for parts in rows), first.columns, **first.labels)

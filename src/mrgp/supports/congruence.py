@@ -1,0 +1,87 @@
+"""Regions of one shape: under a stationary kernel they share one variance."""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float, Int
+
+from mrgp._types import AnyArray
+from mrgp.supports.base import Support
+from mrgp.supports.product import Product
+
+MOST_SHAPES = 256
+TOLERANCE = 1e-9
+NUMBERS_AT_A_TIME = 2**22
+
+
+class Shapes(eqx.Module):
+    """A few regions that stand for all others up to a shift: region n has shape `index[n]`."""
+
+    regions: Support
+    index: Int[AnyArray, " n"]
+
+    def __getitem__(self, rows: Any) -> "Shapes":
+        return Shapes(self.regions, self.index[rows])
+
+
+def congruent(support: Support, most: int = MOST_SHAPES) -> Shapes | None:
+    """Find the regions that are shifts of one another, or None where there are too many shapes.
+
+    Coordinates count as equal within 1e-9 of the widest region along their input, and weights
+    within 1e-9 of themselves.
+
+    >>> from mrgp import intervals
+    >>> congruent(intervals([0.0, 1.0, 2.0, 4.0], [1.0, 2.0, 4.0, 6.0])).index
+    array([0, 0, 1, 1])
+    """
+    if len(support) == 0:
+        return None
+    parts = support.parts if isinstance(support, Product) else (support,)
+    codes = np.zeros(len(support), np.int64)
+    for part in parts:
+        codes = _mixed(codes, _codes(part))
+    _, first, index = np.unique(codes, return_index=True, return_inverse=True)
+    if len(first) > min(most, max(1, len(support) // 2)):
+        return None
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return Shapes(support[first[order]], rank[index])
+
+
+def _codes(support: Support) -> Int[np.ndarray, " n"]:
+    """Return one number for each shape, worked out for so many rows at a time."""
+    lower, upper = (np.asarray(b) for b in support.bounds)
+    width = (upper - lower).max(0)
+    width = np.where(width > 0, width, 1.0)
+    each = support.nodes_per_region * (2 * support.dimension + 2)
+    size = max(1, NUMBERS_AT_A_TIME // each)
+    chunks = (support[slice(start, start + size)] for start in range(0, len(support), size))
+    return np.concatenate([_hash(_described(chunk, width)) for chunk in chunks])
+
+
+def _described(support: Support, width: Float[np.ndarray, " d"]) -> Int[np.ndarray, "n c"]:
+    """Return rounded sides, nodes relative to the first that counts, and weights, in a row each."""
+    atoms = support.atoms()
+    lower, upper, weights = (np.asarray(a) for a in atoms[:3])
+    n, used = len(weights), weights != 0
+    origin = np.take_along_axis(lower, np.argmax(used, 1)[:, None, None], 1)
+    # Padding may lie anywhere: it does not count.
+    lengths = [np.where(used[:, :, None], v / width, 0.0) for v in (upper - lower, lower - origin)]
+    sizes = np.log(np.where(used, np.abs(weights), 1.0))
+    numbers = [*(v.reshape(n, -1) for v in lengths), sizes]
+    rounded = [np.round(v / TOLERANCE).astype(np.int64) for v in numbers]
+    return np.concatenate([*rounded, np.sign(weights).astype(np.int64)], 1)
+
+
+def _hash(rows: Int[np.ndarray, "n c"]) -> Int[np.ndarray, " n"]:
+    # Random odd multipliers modulo 2^64: two of a million shapes agree by chance once in 10,000.
+    keys = np.random.default_rng(0).integers(1, 2**62, rows.shape[1]) * 2 + 1
+    return (rows * keys).sum(1)
+
+
+def _mixed(codes: Int[np.ndarray, " n"], more: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+    """Number the pairs of codes that occur."""
+    numbers = [np.unique(c, return_inverse=True)[1].astype(np.int64) for c in (codes, more)]
+    return numbers[0] * len(codes) + numbers[1]

@@ -1,0 +1,379 @@
+"""Known fields sampled at the nodes of supports: covariates as further inputs, and weights."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, get_args
+
+import numpy as np
+from jaxtyping import Float
+from scipy.interpolate import RegularGridInterpolator
+
+from mrgp.supports.axes import Axis
+from mrgp.supports.base import Interpolation, Kind, Partition, Support, check_inputs
+from mrgp.supports.product import of_parts
+from mrgp.supports.quadrature import Midpoint, Rule
+from mrgp.supports.regions import Boxes, Nodes, Points
+
+FIELD_RULE = Midpoint(5)
+"""Fields such as land use are rough: evenly spread nodes see them best."""
+
+_EPOCH = np.datetime64("1970-01-01T00:00:00", "ns")
+_NO_WEIGHT = 1e-9
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Grid:
+    """Values on a rectilinear grid: `values[c]` has one axis for each of `coordinates`.
+
+    Coordinates ascend; dates are seconds since 1970. Cells reach half a step beyond the outermost
+    centres, where the value is that at the centre.
+    """
+
+    coordinates: tuple[Float[np.ndarray, " _"], ...]
+    dated: tuple[bool, ...]
+    values: Float[np.ndarray, "c *g"]
+    method: str
+
+    def __call__(self, x: Float[np.ndarray, "k d"]) -> Float[np.ndarray, "k c"]:
+        """Interpolate at the rows of x; NaN outside the grid and beside missing values."""
+        inside = [_into_range(column, c) for column, c in zip(x.T, self.coordinates, strict=True)]
+        places = np.stack(inside, -1)
+        missing = np.isnan(self.values)
+        found = self._look_up(np.where(missing, 0.0, self.values), places)
+        if missing.any():
+            # A missing neighbour of no weight does not spoil the value at a centre.
+            found[self._look_up(missing.astype(np.float64), places) > _NO_WEIGHT] = np.nan
+        return found
+
+    def _look_up(
+        self, values: Float[np.ndarray, "c *g"], x: Float[np.ndarray, "k d"]
+    ) -> Float[np.ndarray, "k c"]:
+        table = RegularGridInterpolator(
+            self.coordinates, np.moveaxis(values, 0, -1), method=self.method, bounds_error=False
+        )
+        return table(x)
+
+    def same(self, other: Any) -> bool:
+        """Tell whether another grid has the same values at the same places."""
+        if not isinstance(other, Grid) or (self.dated, self.method) != (other.dated, other.method):
+            return False
+        mine, others = ((*g.coordinates, g.values) for g in (self, other))
+        pairs = zip(mine, others, strict=True)
+        return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Field:
+    """One or several known functions of some inputs: a grid, or a Python function of [k, d].
+
+    `inputs` names the columns it is given, in this order; None stands for all.
+    """
+
+    names: tuple[str, ...]
+    inputs: tuple[str, ...] | None
+    source: Grid | Callable[[Any], Any]
+
+    @classmethod
+    def of(cls, source: Any, names: Any, inputs: Any, method: str) -> "Field":
+        """Accept an xarray DataArray or Dataset, or a function."""
+        if method not in get_args(Interpolation):
+            raise ValueError(f"method= is one of {get_args(Interpolation)}; got {method!r}.")
+        if hasattr(source, "dims") and hasattr(source, "coords"):
+            return _from_xarray(source, names, inputs, method)
+        if not callable(source):
+            raise TypeError(
+                "Give an xarray grid, or a function of the node coordinates [k, d]; got"
+                f" {type(source).__name__}."
+            )
+        if method != "linear":
+            raise ValueError("method= belongs to grids; a function is called at the nodes.")
+        if names is None:
+            raise ValueError('Name what the function returns, as with_covariates(f, "elevation").')
+        names = (names,) if isinstance(names, str) else tuple(names)
+        inputs = (inputs,) if isinstance(inputs, str) else inputs
+        return cls(names, None if inputs is None else tuple(inputs), source)
+
+    def columns(self, support: Support) -> tuple[int, ...]:
+        """Return the columns of a support that the field is given, in its order."""
+        if self.inputs is None:
+            return tuple(range(support.dimension))
+        missing = [name for name in self.inputs if name not in support.input_names]
+        if missing:
+            raise ValueError(
+                f"{self.label} depends on {', '.join(missing)}, but the inputs are"
+                f" {support.input_names}. Rename the grid's dimensions, or name the inputs."
+            )
+        return tuple(support.input_names.index(name) for name in self.inputs)
+
+    @property
+    def label(self) -> str:
+        """The field in words, for messages."""
+        return f"The field {', '.join(map(repr, self.names))}"
+
+    def same(self, other: "Field") -> bool:
+        """Tell whether another field is the same function of the same inputs."""
+        if (self.names, self.inputs) != (other.names, other.inputs):
+            return False
+        alike = isinstance(self.source, Grid) and self.source.same(other.source)
+        return alike or self.source == other.source
+
+    def sample(
+        self, x: Float[np.ndarray, "n s c"], names: tuple[str, ...], axes: tuple[Axis | None, ...]
+    ) -> Float[np.ndarray, "n s f"]:
+        """Return the field at nodes, whose columns are as the field is given them."""
+        flat = x.reshape(-1, x.shape[-1])
+        if isinstance(self.source, Grid):
+            columns = [
+                _physical(flat[:, d], axes[d], self.source, d, f"{self.label}, input {name!r}")
+                for d, name in enumerate(names)
+            ]
+            values = self.source(np.stack(columns, -1))
+        else:
+            values = np.asarray(self.source(flat), dtype=np.float64)
+            values = values[:, None] if values.ndim == 1 else values
+            if values.shape != (len(flat), len(self.names)):
+                raise ValueError(
+                    f"{self.label}: the function must return shape ({len(flat)},"
+                    f" {len(self.names)}) for {len(flat)} nodes; got {values.shape}."
+                )
+        return values.reshape(*x.shape[:-1], len(self.names))
+
+    def require_finite(self, values: np.ndarray, x: np.ndarray, used: np.ndarray) -> None:
+        """Refuse missing values at nodes that count, naming the field and the place."""
+        for i, name in enumerate(self.names):
+            bad = ~np.isfinite(values[..., i]) & used
+            if bad.any():
+                row, node = np.argwhere(bad)[0]
+                place = ", ".join(f"{v:.6g}" for v in x[row, node])
+                raise ValueError(
+                    f"The field {name!r} is missing (NaN, or outside its grid) at {bad.sum()} of"
+                    f" {used.sum()} nodes, in {bad.any(1).sum()} of {len(bad)} regions, first in"
+                    f" region {row} at ({place}). Fill it in there, or drop those regions."
+                )
+
+    def extend(self, support: Support, rule: Rule = FIELD_RULE) -> Support:
+        """Add the field's values as further inputs of a support."""
+        labels = self._extended_labels(support)
+        used, rest = self._split(support)
+        if isinstance(support, Points):
+            extra = self._at(support, used, support.x[:, None, list(used)])[:, 0]
+            return Points(np.concatenate([support.x, extra], 1), support.weights, **labels)
+        if isinstance(support, Boxes) and all(support.flat[d] for d in used):
+            extra = self._at(support, used, support.lower[:, None, list(used)])[:, 0]
+            lower, upper = (np.concatenate([b, extra], 1) for b in support.bounds)
+            flat = (*support.flat, *(True for _ in self.names))
+            return Boxes(lower, upper, support.weights, flat, **labels)
+        whole, others = _apart(support, used, rest, rule)
+        extra = self._at(support, used, whole.x, whole.weights)
+        x = np.concatenate([whole.x, extra], -1)
+        nodes = dataclasses.replace(whole, x=x)
+        if not others:
+            return dataclasses.replace(nodes, **labels)
+        new = tuple(range(support.dimension, support.dimension + len(self.names)))
+        return of_parts([(nodes, (*used, *new)), *((o, rest) for o in others)], labels)
+
+    def weight(self, support: Support, rule: Rule = FIELD_RULE) -> Support:
+        """Multiply the weights of a support by the field, as at the nodes of a rule."""
+        used, rest = self._split(support)
+        if isinstance(support, Points | Boxes) and all(support.pointlike[d] for d in used):
+            x = np.asarray(support.bounds[0])[:, None, list(used)]
+            weights = np.asarray(support.weights)[:, None]
+            weights = self._weighted(support, used, x, weights, support.kind)
+            return dataclasses.replace(support, weights=weights[:, 0])
+        whole, others = _apart(support, used, rest, rule)
+        weights = self._weighted(support, used, whole.x, np.asarray(whole.weights), whole.kind)
+        nodes = dataclasses.replace(whole, weights=weights)
+        if not others:
+            return dataclasses.replace(nodes, **support.labels)
+        return of_parts([(nodes, used), *((o, rest) for o in others)], support.labels)
+
+    def _weighted(
+        self, support: Support, used: tuple[int, ...], x: Any, given: np.ndarray, kind: Kind
+    ) -> Float[np.ndarray, "n s"]:
+        """Return weights times the field at nodes over the columns `used`."""
+        density = np.where(given != 0, self._at(support, used, x, given)[..., 0], 0.0)
+        if np.any(density < 0):
+            row = int(np.argmax((density < 0).any(1)))
+            raise ValueError(
+                f"{self.label} is negative in region {row}; weights must not be. Look for codes of"
+                " missing values, such as -9999, and make them NaN or zero."
+            )
+        empty = ~(density > 0).any(1)
+        if np.any(empty):
+            raise ValueError(
+                f"{self.label} is zero all over region {np.argmax(empty)}, which then has no"
+                " weighted mean or total. Drop the region."
+            )
+        weights = given * density
+        if kind == "mean":
+            weights = weights / weights.sum(1, keepdims=True)
+        return weights
+
+    def _extended_labels(self, support: Support) -> dict[str, Any]:
+        """Return the labels of a support with the field's columns."""
+        taken = [name for name in self.names if name in support.input_names]
+        if taken:
+            raise ValueError(
+                f"with_covariates: there is already an input {taken[0]!r}. Give the covariate"
+                " another name, as with_covariates(source, name)."
+            )
+        names = (*support.input_names, *self.names)
+        check_inputs(names, len(names), "with_covariates")
+        axes = (*(support.axes or (None,) * support.dimension), *(None for _ in self.names))
+        return support.labels | {
+            "inputs": names,
+            "axes": axes if any(axes) else None,
+            "covariates": (*(support.covariates or ()), self),
+        }
+
+    def _at(
+        self, support: Support, used: tuple[int, ...], x: Any, weights: Any = None
+    ) -> Float[np.ndarray, "n s f"]:
+        """Sample at nodes over the columns `used`; padding takes the value of a used node."""
+        columns = self.columns(support)
+        names = tuple(support.input_names[d] for d in columns)
+        axes = tuple((support.axes or (None,) * support.dimension)[d] for d in columns)
+        x = np.asarray(x)[..., [used.index(d) for d in columns]]
+        values = self.sample(x, names, axes)
+        counts = np.ones(x.shape[:2], bool) if weights is None else np.asarray(weights) != 0
+        self.require_finite(values, x, counts)
+        first = np.take_along_axis(values, np.argmax(counts, 1)[:, None, None], 1)
+        return np.where(counts[..., None], values, first)
+
+    def _split(self, support: Support) -> Partition:
+        """Return the columns that become nodes, and the rest where it can stay apart."""
+        wanted = set(self.columns(support))
+        used = tuple(sorted(d for block in support.blocks if wanted & set(block) for d in block))
+        return used, tuple(d for d in range(support.dimension) if d not in used)
+
+
+def extend_all(
+    support: Support, fields: tuple[Field, ...] | None, inputs: tuple[str, ...]
+) -> Support:
+    """Give a support the covariates it lacks among `inputs`, in order; names where it has none."""
+    if not fields:
+        return support
+    if support.inputs is None:
+        support = dataclasses.replace(support, inputs=inputs[: support.dimension])
+    for field in fields:
+        if not set(field.names) <= set(support.input_names):
+            support = field.extend(support)
+    return support
+
+
+def same_fields(first: tuple[Field, ...] | None, second: tuple[Field, ...] | None) -> bool:
+    """Tell whether two supports have their covariates from the same fields."""
+    mine, others = first or (), second or ()
+    pairs = zip(mine, others, strict=False)
+    return len(mine) == len(others) and all(a is b or a.same(b) for a, b in pairs)
+
+
+def _apart(
+    support: Support, used: tuple[int, ...], rest: tuple[int, ...], rule: Rule
+) -> tuple[Nodes, list[Support]]:
+    """Return nodes over the columns `used`, and what stays as it is over the rest."""
+    whole, *others = support.factors((used, rest)) if rest else (support,)
+    nodes = whole.quadrature(rule)
+    atoms = nodes.atoms()
+    x, weights = np.asarray(atoms.lower), np.asarray(atoms.weights)
+    return Nodes(x, weights, wide=nodes.solid, kind=whole.kind), others
+
+
+def _from_xarray(source: Any, names: Any, inputs: Any, method: str) -> Field:
+    if inputs is not None:
+        raise ValueError("inputs= belongs to functions; a grid's dimensions name its inputs.")
+    arrays = list(source.data_vars.values()) if hasattr(source, "data_vars") else [source]
+    names = _field_names(arrays, names)
+    arrays = [a.squeeze() for a in arrays]
+    dims = tuple(map(str, arrays[0].dims))
+    if any(set(a.dims) != set(arrays[0].dims) for a in arrays):
+        raise ValueError("The fields of the grid must share their dimensions; add them one by one.")
+    if not dims:
+        raise ValueError(
+            "The grid has one cell alone, so that the field would be a constant. Give a grid of at"
+            " least two cells along one of the inputs."
+        )
+    stack = np.stack([a.transpose(*dims).values.astype(np.float64) for a in arrays])
+    coordinates, dated = [], []
+    for i, dim in enumerate(dims):
+        coordinate, dates = _coordinate(arrays[0], dim)
+        order = np.argsort(coordinate)
+        coordinates.append(coordinate[order])
+        dated.append(dates)
+        stack = np.take(stack, order, axis=i + 1)
+    return Field(names, dims, Grid(tuple(coordinates), tuple(dated), stack, method))
+
+
+def _field_names(arrays: list[Any], names: Any) -> tuple[str, ...]:
+    if not arrays:
+        raise ValueError("The grid has no fields: the xarray Dataset has no variables.")
+    if names is None:
+        names = tuple(a.name for a in arrays)
+        if None in names:
+            raise ValueError(
+                'The grid has no name; give one, as with_covariates(grid, "elevation").'
+            )
+    names = (names,) if isinstance(names, str) else tuple(map(str, names))
+    if len(names) != len(arrays):
+        raise ValueError(
+            f"The grid has {len(arrays)} fields, but {len(names)} names came: {names}."
+        )
+    return names
+
+
+def _coordinate(array: Any, dim: str) -> tuple[Float[np.ndarray, " g"], bool]:
+    """Return the coordinates along a dimension as numbers, and whether they are dates."""
+    if dim not in array.coords:
+        raise ValueError(
+            f"The grid has no coordinates along {dim!r}; give it some, as"
+            f" grid.assign_coords({dim}=...)."
+        )
+    values = np.asarray(array[dim].values)
+    dated = values.dtype.kind == "M"
+    if not dated and values.dtype.kind not in "fiu":
+        raise TypeError(
+            f"The grid's coordinates along {dim!r} must be numbers or dates; got {values.dtype}."
+        )
+    coordinate = _seconds(values) if dated else values.astype(np.float64)
+    if not np.isfinite(coordinate).all() or len(np.unique(coordinate)) < len(coordinate):
+        raise ValueError(
+            f"The grid's coordinates along {dim!r} are not all different and finite. Drop the cells"
+            " that are there twice or have none."
+        )
+    return coordinate, dated
+
+
+def _seconds(dates: np.ndarray) -> np.ndarray:
+    return (dates - _EPOCH) / np.timedelta64(1, "s")
+
+
+def _physical(column: np.ndarray, axis: Axis | None, grid: Grid, d: int, where: str) -> np.ndarray:
+    """Return what numbers of an input stand for, as dimension d of a grid has it."""
+    timed = axis is not None and axis.quantity == "time"
+    if grid.dated[d] and not timed:
+        raise ValueError(
+            f"{where}: the grid has dates, but the support's numbers have no time axis. Make the"
+            " support with mrgp.from_frame, or turn the grid's dates into the same numbers."
+        )
+    if timed and not grid.dated[d]:
+        raise ValueError(
+            f"{where}: the support has dates, but the grid has plain numbers. Give the grid dates,"
+            f" as grid.assign_coords({{...: pandas.to_datetime(...)}})."
+        )
+    if axis is None:
+        return column
+    values = axis.origin + axis.step * column
+    if axis.quantity != "longitude":
+        return values
+    # Grids count degrees from -180 or from 0: the same place is a turn away.
+    middle = 0.5 * (grid.coordinates[d][0] + grid.coordinates[d][-1])
+    return values - 360.0 * np.round((values - middle) / 360.0)
+
+
+def _into_range(column: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """Move coordinates within half a cell beyond the outermost centres onto them."""
+    low, high = centres[0], centres[-1]
+    first, last = 0.5 * (centres[1] - centres[0]), 0.5 * (centres[-1] - centres[-2])
+    slack = 1e-9 * (high - low)
+    near = (column >= low - first - slack) & (column <= high + last + slack)
+    return np.where(near, np.clip(column, low, high), column)

@@ -1,0 +1,251 @@
+"""Polygons: districts, catchments, footprints, averaged over the pieces a grid cuts them into."""
+
+import dataclasses
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float
+
+from mrgp._types import AnyArray, Inputs, Vector
+from mrgp.supports.base import Kind, check_inputs, check_kind
+from mrgp.supports.covariates import Field
+from mrgp.supports.outlines import Outlines, Pieces, cut, read, require_shapely
+from mrgp.supports.regions import Nodes, as_rows, check_multiplier, join_nodes
+
+Steps = Float[np.ndarray, " n"]
+
+CELLS_ACROSS = 5
+"""By default a polygon of median area is about this many cells across."""
+
+MOST_REFINED = 10_000
+_FEWEST = 4
+
+
+class Polygons(Nodes):
+    """Means or integrals over polygons, as sums over nodes inside.
+
+    `spacing` is the step of the grid that cut each polygon, and `lower` and `upper` are the corners
+    of its bounding box. `outlines` are the geometries; a copy with other coordinates (`affine`) is
+    arithmetic only and has none.
+    """
+
+    spacing: Vector
+    lower: Inputs
+    upper: Inputs
+    outlines: Outlines | None = eqx.field(static=True, default=None)
+
+    def __getitem__(self, index: Any) -> "Polygons":
+        index = as_rows(index, len(self))
+        arrays = {
+            name: getattr(self, name)[index]
+            for name in ("x", "weights", "spacing", "lower", "upper")
+        }
+        # Indices are traced only where arrays are, and arrays only where there are no outlines.
+        outlines = None if self.outlines is None else self.outlines[_concrete(index)]
+        return dataclasses.replace(self, **arrays, outlines=outlines)
+
+    @property
+    def bounds(self) -> tuple[Inputs, Inputs]:
+        return self.lower, self.upper
+
+    @property
+    def solid(self) -> tuple[int, ...]:
+        return tuple(range(self.dimension))
+
+    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Polygons":
+        x, lower, upper = (scale * v + offset for v in (self.x, self.lower, self.upper))
+        spacing = scale.max() * self.spacing
+        return dataclasses.replace(
+            self, x=x, lower=lower, upper=upper, spacing=spacing, outlines=None
+        )
+
+    def weighted(self, source: Any, *, inputs: Any = None, method: str = "linear") -> "Polygons":
+        """Weight the places inside each polygon by a known density, such as population.
+
+        >>> from shapely import box
+        >>> polygons([box(0, 0, 1, 1)], spacing=0.1).weighted(lambda x: x[:, 0]).moment.round(3)
+        array([[0.665, 0.5  ]])
+        """
+        field, outlines = Field.of(source, "weight", inputs, method), self.outlines
+        if outlines is not None:
+            outlines = dataclasses.replace(outlines, densities=(*outlines.densities, field))
+        return dataclasses.replace(self, weights=_under(field, self), outlines=outlines)
+
+    def refine(self, spacing: float | None = None, *, most: int = MOST_REFINED) -> "Polygons":
+        """Return the same polygons with more nodes, to see whether these are enough.
+
+        The default spacing is half of each polygon's own.
+
+        >>> from shapely import box
+        >>> polygons([box(0, 0, 1, 1)], spacing=0.5).refine()
+        Polygons(1 mean of 16 nodes: x1 0 to 1, width 1; x2 0 to 1, width 1)
+        """
+        if self.outlines is None:
+            raise ValueError(
+                "refine: these polygons have no outlines, as in a copy that was moved by affine or"
+                " shift. Refine the polygons as they were made."
+            )
+        steps = 0.5 * np.asarray(self.spacing) if spacing is None else spacing
+        steps = _check_spacing(steps, len(self), "refine")
+        made = _make(self.outlines, steps, most, "refine", self.labels)
+        for field in self.outlines.densities:
+            made = dataclasses.replace(made, weights=_under(field, made))
+        return made
+
+
+def polygons(
+    geometries: Any,
+    *,
+    spacing: float | None = None,
+    inputs: Any = None,
+    kind: Kind = "mean",
+    weights: Any = None,
+    most: int = 400,
+) -> Polygons:
+    """Let each value be the mean, or the integral, over a polygon.
+
+    `geometries` are shapely geometries, or a geopandas series or frame: polygons with or without
+    holes, multipolygons, collections that hold some. A grid of step `spacing`, whose lines are the
+    multiples of it, cuts each polygon into pieces. A piece becomes a node at its centroid that
+    weighs its area, so that areas and the means of linear functions are exact and errors shrink
+    with the square of the spacing. The default spacing is a fifth of the side of a square of median
+    area. A polygon that needs more than `most` nodes gets a coarser spacing of its own, with a
+    warning; the attribute `spacing` has that of each.
+
+    `weights` is a density over the inputs, such as population: an xarray grid, or a function of
+    the node coordinates [k, 2]. A mean is then the weighted mean, a sum the weighted total. With
+    `kind="sum"` it may also be one factor for each region.
+
+    >>> from shapely import Polygon, box
+    >>> polygons([box(0, 0, 2, 1), Polygon([(2, 0), (3, 0), (2, 1)])], kind="sum", spacing=0.5)
+    Polygons(2 sums of 8 nodes: x1 0 to 3, widths 1 to 2; x2 0 to 1, width 1)
+    """
+    where = "polygons"
+    shapes, repaired = read(geometries, where)
+    names = check_inputs(inputs, 2, where)
+    if repaired:
+        warnings.warn(
+            f"{where}: {repaired} of {len(shapes)} geometries had outlines that cross or parts that"
+            " overlap, and were repaired by shapely.make_valid. Look at them on a map, or give"
+            " valid geometries.",
+            stacklevel=2,
+        )
+    if spacing is None:
+        spacing = float(np.sqrt(np.median(require_shapely().area(shapes)))) / CELLS_ACROSS
+    labels = {"inputs": names, "kind": check_kind(kind, where)}
+    density = callable(weights) or hasattr(weights, "dims")
+    factor = check_multiplier(None if density else weights, len(shapes), kind, where)
+    steps = _check_spacing(spacing, len(shapes), where)
+    made = _make(Outlines(shapes, factor), steps, most, where, labels)
+    return made.weighted(weights) if density else made
+
+
+def concat_polygons(parts: Sequence[Polygons]) -> Polygons:
+    """Join polygons, with their outlines where all have them and are weighted alike.
+
+    >>> from shapely import box
+    >>> concat_polygons([polygons([box(0, 0, 1, 1)]), polygons([box(1, 0, 3, 2)])])
+    Polygons(2 means of 30 nodes: x1 0 to 3, widths 1 to 2; x2 0 to 2, widths 1 to 2)
+    """
+    first = parts[0]
+    nodes = join_nodes(parts)
+    spacing, lower, upper = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("spacing", "lower", "upper")
+    )
+    kept = [part.outlines for part in parts if part.outlines is not None]
+    joined = None
+    if len(kept) == len(parts) and len({o.densities for o in kept}) == 1:
+        shapes, factor = (
+            np.concatenate([getattr(o, k) for o in kept]) for k in ("shapes", "factor")
+        )
+        joined = Outlines(shapes, factor, kept[0].densities)
+    return Polygons(nodes.x, nodes.weights, spacing, lower, upper, joined, **first.labels)
+
+
+def _under(density: Field, support: Polygons) -> np.ndarray:
+    """Return the weights of the nodes times a density there."""
+    return np.asarray(density.weight(support).atoms().weights)
+
+
+def _make(
+    outlines: Outlines, spacing: Steps, most: int, where: str, labels: dict[str, Any]
+) -> Polygons:
+    """Cut polygons, and warn where some got a coarser spacing; densities are left to the caller."""
+    shapes = outlines.shapes
+    if not isinstance(most, int | np.integer) or most < _FEWEST:
+        raise ValueError(f"{where}: most= is a number of nodes, at least {_FEWEST}; got {most!r}.")
+    pieces, used = _few_pieces(shapes, spacing, most)
+    coarser = used > spacing
+    if coarser.any():
+        worst = int(np.argmax(np.where(coarser, used, 0.0)))
+        warnings.warn(
+            f"{where}: {coarser.sum()} of {len(shapes)} regions need more than most={most} nodes at"
+            f" spacing {spacing[worst]:.3g} and got a coarser one, up to {used[worst]:.3g} (region"
+            f" {worst}). With a lengthscale l their prior sd is off by about the fraction"
+            f" ({used[worst]:.3g} / l)^2 / 12. Where that is too much raise most=; where it is not,"
+            " give that spacing and no warning comes. The attribute spacing has what was used.",
+            stacklevel=3,
+        )
+    x, weights = _padded(pieces, len(shapes))
+    scale = 1.0 / weights.sum(1) if labels["kind"] == "mean" else outlines.factor
+    bounds = require_shapely().bounds(shapes)
+    lower, upper = bounds[:, :2], bounds[:, 2:]
+    return Polygons(x, weights * scale[:, None], used, lower, upper, outlines, **labels)
+
+
+def _few_pieces(shapes: np.ndarray, spacing: Steps, most: int) -> tuple[Pieces, Steps]:
+    """Cut each polygon into at most so many pieces, by a coarser grid where there are more."""
+    area = require_shapely().area(shapes)
+    # There are at least area / spacing^2 pieces: what is too fine for sure is not tried.
+    used = spacing * _coarser(area / (np.asarray(spacing) ** 2 * most), np.ceil)
+    pieces = cut(shapes, used)
+    while True:
+        count = np.bincount(pieces.owner, minlength=len(shapes))
+        over = np.flatnonzero(count > most)
+        if len(over) == 0:
+            return pieces, used
+        used[over] *= np.maximum(_coarser(count[over] / most, np.floor), np.sqrt(2.0))
+        again = cut(shapes[over], used[over])
+        kept = (count <= most)[pieces.owner]
+        owner = np.concatenate([pieces.owner[kept], over[again.owner]])
+        order = np.argsort(owner, kind="stable")
+        fields = zip(pieces[1:], again[1:], strict=True)
+        pieces = Pieces(owner[order], *(np.concatenate([a[kept], b])[order] for a, b in fields))
+
+
+def _coarser(excess: np.ndarray, whole: np.ufunc) -> np.ndarray:
+    """Return the power of sqrt(2) that makes so many times fewer cells, at least one."""
+    return np.sqrt(2.0) ** np.maximum(whole(np.log2(excess)), 0.0)
+
+
+def _padded(pieces: Pieces, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes and weights of each region; those missing repeat the first with weight zero."""
+    count = np.bincount(pieces.owner, minlength=n)
+    first = np.cumsum(count) - count
+    place = np.arange(len(pieces.owner)) - first[pieces.owner]
+    x = np.repeat(pieces.x[first][:, None, :], count.max(), 1)
+    weights = np.zeros(x.shape[:2])
+    x[pieces.owner, place], weights[pieces.owner, place] = pieces.x, pieces.area
+    return x, weights
+
+
+def _check_spacing(spacing: Any, n: int, where: str) -> Steps:
+    try:
+        given = np.asarray(spacing, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.array(np.nan)
+    if given.shape not in ((), (n,)) or not (np.isfinite(given).all() and (given > 0).all()):
+        raise ValueError(
+            f"{where}: spacing= is a positive number in the units of the coordinates; got"
+            f" {spacing!r}."
+        )
+    return np.broadcast_to(given, (n,)).copy()
+
+
+def _concrete(index: Any) -> Any:
+    """Return an index that arrays of geometries take, from JAX or not."""
+    return index if isinstance(index, slice) else np.asarray(index)

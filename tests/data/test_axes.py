@@ -1,0 +1,135 @@
+"""Sources with dates and degrees are brought to one set of axes."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import mrgp
+from mrgp.data import common_axes, harmonise
+from mrgp.data.axes import describe
+from mrgp.supports import Axis
+
+HOURS = Axis("time", 0.0, 3600.0, "h", "UTC")
+DAYS = Axis("time", 86400.0, 86400.0, "D")
+LON = Axis("longitude", -0.1, 1 / 69.4, "km")
+LAT = Axis("latitude", 51.5, 1 / 111.3, "km")
+
+
+def on(support, *axes):
+    return dataclasses.replace(support, axes=axes)
+
+
+def test_days_are_written_as_hours():
+    days = on(mrgp.intervals([0.0, 1.5], [1.0, 2.0], inputs="time"), DAYS)
+    hours = harmonise(days, (HOURS,))
+    np.testing.assert_array_equal(hours.lower, [[24.0], [60.0]])
+    np.testing.assert_array_equal(hours.upper, [[48.0], [72.0]])
+    assert hours.axes == (HOURS,)
+    back = harmonise(hours, (DAYS,))
+    np.testing.assert_allclose(back.lower, days.lower)
+
+
+def test_the_same_axes_and_unknown_ones_leave_the_numbers_alone():
+    plain = mrgp.points([[0.1], [0.2]])
+    assert harmonise(plain, None) is plain
+    known = harmonise(plain, (HOURS,))
+    assert known.axes == (HOURS,)
+    np.testing.assert_array_equal(known.x, plain.x)
+    assert harmonise(known, (HOURS,)) is known
+    moved = harmonise(known, (dataclasses.replace(HOURS, zone="Europe/London"),))
+    np.testing.assert_array_equal(moved.x, plain.x)
+
+
+def test_every_support_is_moved():
+    x = np.array([[0.0, 1.0], [2.0, 5.0]])
+    boxes = mrgp.boxes(x, x + 1)
+    for support in (mrgp.points(x), boxes, boxes.quadrature()):
+        moved = harmonise(on(support, DAYS, LAT), (HOURS, LAT))
+        lower, upper = support.bounds
+        np.testing.assert_allclose(moved.bounds[0], lower * [24, 1] + [24, 0])
+        np.testing.assert_allclose(moved.bounds[1], upper * [24, 1] + [24, 0])
+        np.testing.assert_allclose(moved.total, support.total)
+
+
+def test_totals_are_integrals_in_the_new_units():
+    start = np.array([[0.0, 0.0], [1.0, 3.0]])
+    boxes = mrgp.boxes(start, start + [1.0, 2.0], kind="sum", weights=[1.0, 3.0])
+    np.testing.assert_allclose(harmonise(on(boxes, DAYS, None), (HOURS, None)).total, [48, 144])
+    flat = mrgp.boxes(start, start + [0.0, 2.0], kind="sum")
+    np.testing.assert_allclose(harmonise(on(flat, DAYS, None), (HOURS, None)).total, flat.total)
+    counts = mrgp.points(start, kind="sum", weights=[2.0, 3.0])
+    np.testing.assert_allclose(harmonise(on(counts, DAYS, None), (HOURS, None)).total, [2, 3])
+
+
+def test_polygons_keep_their_outlines_and_measure():
+    shapely = pytest.importorskip("shapely")
+    squares = mrgp.supports.polygons([shapely.box(0, 0, 10, 10)], kind="sum", spacing=2.0)
+    other = dataclasses.replace(LON, step=2 * LON.step), LAT
+    months = mrgp.product(squares, mrgp.intervals([0.0], [30.0], kind="sum"))
+    for support, axes, expected, total in (
+        (on(squares, LON, LAT), other, [0, 0, 5, 10], 50),
+        (on(months, LON, LAT, DAYS), (*other, HOURS), [0, 0, 5, 10], 50 * 720),
+    ):
+        moved = harmonise(support, axes)
+        np.testing.assert_allclose(moved.total, [total])
+        polygons = moved.parts[0] if isinstance(moved, mrgp.supports.Product) else moved
+        np.testing.assert_allclose(shapely.bounds(polygons.outlines.shapes), [expected])
+        np.testing.assert_allclose(polygons.bounds, [[expected[:2]], [expected[2:]]])
+
+
+def test_a_mean_over_polygons_stays_a_mean():
+    shapely = pytest.importorskip("shapely")
+    squares = mrgp.supports.polygons([shapely.box(0, 0, 10, 10)], spacing=2.0)
+    moved = harmonise(on(squares, LON, LAT), (dataclasses.replace(LON, origin=1.0), LAT))
+    np.testing.assert_allclose(moved.total, [1.0])
+
+
+def test_longitudes_are_counted_from_one_side_of_the_date_line():
+    east, west = (Axis("longitude", origin, 0.01, "km") for origin in (179.9, -179.9))
+    moved = harmonise(on(mrgp.points([[0.0]]), west), (east,))
+    np.testing.assert_allclose(moved.x, [[20.0]])
+
+
+def test_a_dataset_has_the_axes_of_the_first_source_that_knows():
+    def source(name, support):
+        return mrgp.Observations(support, np.ones(len(support)), name=name)
+
+    days = source("days", on(mrgp.points([[1.0]], inputs="time"), DAYS))
+    hours = source("hours", on(mrgp.points([[1.0]], inputs="time"), HOURS))
+    data = mrgp.Dataset([days, hours])
+    assert data.axes == (DAYS,)
+    np.testing.assert_allclose(data["hours"].support.x, [[1 / 24 - 1]])
+    plain = source("plain", mrgp.points([[7.0]]))
+    with pytest.warns(
+        UserWarning,
+        match=r"source 'plain', task 'value': the input 'time' is in plain numbers, which are taken"
+        " as h since 1970-01-01 UTC",
+    ):
+        mixed = mrgp.Dataset([plain, hours])
+    assert {s.axes for s in mixed.supports} == {(HOURS,)}
+    np.testing.assert_array_equal(mixed["plain"].support.x, [[7.0]])
+    # What is drawn from a dataset has axes already, and is quiet.
+    assert mixed.select(source="plain").axes == (HOURS,)
+
+
+def test_quantities_do_not_mix():
+    time = mrgp.Observations(on(mrgp.points([[1.0]], inputs="t"), HOURS), [1.0], name="a")
+    place = mrgp.Observations(on(mrgp.points([[1.0]], inputs="t"), LON), [1.0], name="b")
+    with pytest.raises(
+        ValueError,
+        match="source 'b', task 'value': the input 't' is longitude, but time in the data before",
+    ):
+        mrgp.Dataset([time, place])
+
+
+def test_common_axes_take_the_first_known_of_each_input():
+    x = mrgp.points([[0.0, 0.0]])
+    assert common_axes([x]) is None
+    assert common_axes([x, on(x, None, LAT), on(x, HOURS, None)]) == (HOURS, LAT)
+
+
+def test_axes_are_described():
+    assert describe(DAYS) == "D since 1970-01-02 UTC"
+    assert describe(dataclasses.replace(DAYS, origin=90.0)) == "D since 1970-01-01T00:01:30 UTC"
+    assert describe(LON) == "km from longitude -0.1"
