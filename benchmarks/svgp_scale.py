@@ -35,7 +35,7 @@ class Sizes:
     batch: int = 256
     steps: int = 50
     repeats: int = 7
-    fit_steps: int = 1000
+    fit_steps: int = 500
 
 
 QUICK = Sizes(regions=(200, 400), grid=2, inducing=20, batch=64, steps=10, repeats=2, fit_steps=100)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mrgp
+from mrgp.io import checkpoint
 
 QUICK = mrgp.LBFGS(max_steps=3, starts=1, candidates=0)
 X = np.linspace(0, 5, 12)[:, None]
@@ -141,3 +142,7 @@ def test_save_needs_a_folder_and_load_names_of_their_own(tmp_path):
     clash = type("RBF", (mrgp.RBF,), {})
     with pytest.raises(ValueError, match="mrgp has a class RBF of its own"):
         mrgp.load(tmp_path / "fit", types=[clash])
+
+
+def test_every_class_has_a_name_of_its_own():
+    assert len(checkpoint.REGISTRY) == len(checkpoint._CLASSES)

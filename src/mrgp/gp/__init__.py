@@ -19,12 +19,13 @@ from mrgp.gp.covariance import (
     variance,
 )
 from mrgp.gp.inducing import Inducing, place
-from mrgp.gp.variational import Natural, Whitened, expected_log_likelihood
+from mrgp.gp.variational import Moments, Natural, Whitened, expected_log_likelihood
 
 __all__ = [
     "Inducing",
     "Information",
     "LinearGaussian",
+    "Moments",
     "Natural",
     "Posterior",
     "QuadratureError",

@@ -13,10 +13,11 @@ from mrgp._linalg import (
     add_diagonal,
     cholesky,
     gaussian_log_density,
-    jittered_cholesky,
+    inverse_lower,
     log_determinant,
     solve_lower,
     solve_upper,
+    whitener,
 )
 from mrgp._types import AnyArray
 from mrgp.gp.covariance import cross_covariance, full_covariance, variance, variance_by_shape
@@ -99,7 +100,7 @@ def exact_log_evidence(
 def exact_posterior(kernel: Kernel, sources: Sources, rule: Rule = DEFAULT_RULE) -> Posterior:
     """Condition on the data, anchored at the data's own supports."""
     factor = _exact_factor(kernel, sources, rule)
-    root = solve_lower(factor, jnp.eye(factor.shape[0]))
+    root = inverse_lower(factor)
     alpha = root.T @ (root @ jnp.concatenate([s.residual for s in sources]))
     anchors, ratios = zip(*((s.support, s.ratio) for s in sources), strict=True)
     return Posterior(anchors, ratios, alpha, root, jnp.zeros(()))
@@ -119,7 +120,7 @@ def features(
     kernel: Kernel,
     data: LinearGaussian,
     locations: Float[AnyArray, "m d"],
-    prior: Float[Array, "m m"],
+    whiten: Float[Array, "m m"],
     rule: Rule = DEFAULT_RULE,
 ) -> tuple[Float[Array, "m n"], Float[Array, " n"]]:
     """Return the covariance of r L f with whitened inducing variables, and its own variance."""
@@ -127,7 +128,7 @@ def features(
     ratio = jnp.asarray(data.ratio)
     cross = ratio * cross_covariance(kernel, data.support, inducing, rule)
     own = ratio**2 * variance_by_shape(kernel, data.support, data.shapes, rule)
-    return solve_lower(prior, cross.T), own
+    return whiten @ cross.T, own
 
 
 class Information(NamedTuple):
@@ -157,7 +158,7 @@ def information(
     kernel: Kernel,
     sources: Sources,
     locations: Float[AnyArray, "m d"],
-    prior: Float[Array, "m m"],
+    whiten: Float[Array, "m m"],
     rule: Rule = DEFAULT_RULE,
 ) -> Information:
     """Sum the information of all rows, so many at a time that memory does not grow with n."""
@@ -165,7 +166,7 @@ def information(
     size = max(1, BLOCK_BYTES // (8 * m))
 
     def of_rows(data: LinearGaussian, used: Float[Array, " b"]) -> Information:
-        alpha, own = features(kernel, data, locations, prior, rule)
+        alpha, own = features(kernel, data, locations, whiten, rule)
         scale = used / jnp.sqrt(data.noise)
         basis, residual = alpha * scale[None, :], data.residual * scale
         return Information(
@@ -206,8 +207,8 @@ def collapsed_log_evidence(
     rule: Rule = DEFAULT_RULE,
 ) -> Float[Array, ""]:
     """Return the collapsed lower bound on the log evidence (theory 2.4)."""
-    prior = jittered_cholesky(kernel.cross(locations, locations))
-    return information(kernel, sources, locations, prior, rule).log_evidence
+    whiten = whitener(kernel.cross(locations, locations))
+    return information(kernel, sources, locations, whiten, rule).log_evidence
 
 
 def collapsed_posterior(
@@ -217,16 +218,15 @@ def collapsed_posterior(
     rule: Rule = DEFAULT_RULE,
 ) -> Posterior:
     """Condition through inducing inputs with the optimal q(u) of the collapsed bound."""
-    prior = jittered_cholesky(kernel.cross(locations, locations))
-    known = information(kernel, sources, locations, prior, rule)
+    whiten = whitener(kernel.cross(locations, locations))
+    known = information(kernel, sources, locations, whiten, rule)
     factor = cholesky(add_diagonal(known.precision, 1.0))
     whitened = solve_upper(factor, solve_lower(factor, known.score))
     # I - (I + B B^T)^-1 by eigenvectors: one root, so that prediction is one matrix product.
     eigenvalues, vectors = jnp.linalg.eigh(known.precision)
     shrink = jnp.maximum(eigenvalues, 0.0) / (1.0 + jnp.maximum(eigenvalues, 0.0))
-    inverse = solve_lower(prior, jnp.eye(locations.shape[0]))
-    root = (jnp.sqrt(shrink)[:, None] * vectors.T) @ inverse
+    root = (jnp.sqrt(shrink)[:, None] * vectors.T) @ whiten
     anchors = (Points(locations, jnp.ones(locations.shape[0])),)
     count = sum(s.residual.shape[0] for s in sources)
-    alpha = solve_upper(prior, whitened)
+    alpha = whiten.T @ whitened
     return Posterior(anchors, (jnp.ones(()),), alpha, root, known.unexplained / count)

@@ -17,9 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from mrgp._types import float64
+from mrgp._types import Scalar, float64
 from mrgp.gp.averages import DEFAULT_ORDER, Interval, interval_mean
-from mrgp.kernels import Binding, Factor, Kernel, Term, has_white, is_stationary
+from mrgp.kernels import Binding, Factor, Kernel, Stationary, Term, White, has_white, is_stationary
+from mrgp.kernels import Product as ProductKernel
+from mrgp.kernels.base import View
 from mrgp.parameters import unwrap
 from mrgp.supports import (
     DEFAULT_RULE,
@@ -40,6 +42,7 @@ _CPU_CHUNK_BYTES = 2**20
 _GPU_CHUNK_BYTES = 2**28
 _CLOSED_FORM_SHARE = 8
 _SYMMETRIC_BLOCKS = 4
+_MANY_NODES = 16
 
 
 def cross_covariance(
@@ -64,7 +67,7 @@ def _cross(mean: "_Mean", a: Atoms, b: Atoms) -> Float[Array, "n m"]:
             return rows * b.weights[None, :, 0]
         return jnp.einsum("nms,ms->nm", rows.reshape(-1, *b.weights.shape), b.weights)
 
-    return _by_chunks(chunk, a, a.weights.shape[1] * columns, mean.closed)
+    return mean.scale * _by_chunks(chunk, a, a.weights.shape[1] * columns, mean.closed)
 
 
 def variance(kernel: Kernel, support: Support, rule: Rule = DEFAULT_RULE) -> Float[Array, " n"]:
@@ -87,7 +90,8 @@ def variance_by_shape(
 
 def _variance(mean: "_Mean", atoms: Atoms) -> Float[Array, " n"]:
     nodes = atoms.weights.shape[1]
-    edges = np.linspace(0, nodes, min(nodes, _SYMMETRIC_BLOCKS) + 1).astype(int)
+    count = _SYMMETRIC_BLOCKS if nodes >= _MANY_NODES else 1
+    edges = np.linspace(0, nodes, count + 1).astype(int)
     blocks = [slice(a, b) for a, b in itertools.pairwise(edges)]
 
     def chunk(lower: Array, upper: Array, weights: Array) -> Array:
@@ -104,7 +108,7 @@ def _variance(mean: "_Mean", atoms: Atoms) -> Float[Array, " n"]:
             total += block if i == j else 2.0 * block
         return total
 
-    return _by_chunks(chunk, atoms, nodes**2, mean.closed)
+    return mean.scale * _by_chunks(chunk, atoms, nodes**2, mean.closed)
 
 
 def full_covariance(
@@ -196,11 +200,16 @@ def needs_nodes(kernel: Kernel, support: Support) -> bool:
 
 
 class _Mean:
-    """The mean of a kernel, or of some of its terms, over pairs of boxes."""
+    """The mean of a kernel, or of some of its terms, over pairs of boxes, up to `scale`."""
 
     def __init__(
         self, kernel: Kernel | tuple[Term, ...], flats: Sequence[tuple[bool, ...]], rule: Rule
     ):
+        # A common variance is multiplied in once averages are taken: there is less to multiply.
+        self.scale: Scalar = 1.0
+        if isinstance(kernel, Stationary):
+            self.scale = kernel.variance
+            kernel = dataclasses.replace(kernel, variance=np.ones(()))
         self.kernel, self.flat, self.other = kernel, flats[0], flats[-1]
         self.closed = not all(map(all, flats))
         number = getattr(rule, "number", 1)
@@ -270,8 +279,19 @@ def _routes(kernel: Kernel, supports: Sequence[Support], rule: Rule) -> Iterator
 def _not_vanishing(kernel: Kernel, solid: set[int]) -> Iterator[Term]:
     """Return the terms without those of White along inputs whose nodes stand for regions."""
     for term in kernel.sum_of_products():
-        if not any(has_white(f.kernel) and solid & set(f.dims) for f in term.factors):
+        if not any(solid & _white_along(f.kernel, f.dims) for f in term.factors):
             yield term
+
+
+def _white_along(kernel: Kernel, dims: tuple[int, ...]) -> set[int]:
+    """Return the inputs that White sees inside a kernel of the columns `dims`."""
+    if isinstance(kernel, View):
+        return _white_along(kernel.kernel, tuple(dims[d] for d in kernel.columns))
+    if isinstance(kernel, White):
+        return {dims[d] for d in kernel.columns}
+    if isinstance(kernel, ProductKernel):
+        return {d for part in kernel.kernels for d in _white_along(part, dims)}
+    return set(dims) if has_white(kernel) else set()
 
 
 def _route(terms: Sequence[Term], supports: Sequence[Support], rule: Rule) -> _Route:

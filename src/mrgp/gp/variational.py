@@ -1,4 +1,4 @@
-"""Gaussian posteriors of whitened inducing variables (theory 2.5), and natural gradients (3.6)."""
+"""Gaussian posteriors of whitened inducing variables, and natural gradients (theory 2.5)."""
 
 from typing import Any
 
@@ -19,21 +19,31 @@ from mrgp.supports import DEFAULT_RULE, Rule
 
 
 class Whitened(eqx.Module):
-    """q(u~) = N(mean, root root^T), where u = Lz u~ are the inducing variables."""
+    """q(u~) = N(mean, L L^T) with L the lower triangle of `root`, for inducing u = Lz u~."""
 
     mean: Any
     root: Any
 
-    @property
-    def covariance(self) -> Float[AnyArray, "m m"]:
-        """S = root root^T."""
-        return self.root @ self.root.T
+    def quadratic(self, alpha: Float[Array, "m n"]) -> Float[Array, " n"]:
+        """Return alpha_n^T S alpha_n."""
+        return jnp.sum((jnp.tril(self.root).T @ alpha) ** 2, 0)
 
     @property
     def divergence(self) -> Float[Array, ""]:
         """KL(q || N(0, I))."""
         logarithm = jnp.sum(jnp.log(jnp.diag(self.root) ** 2))
-        return gaussian_kl(self.mean, jnp.sum(self.root**2), logarithm)
+        return gaussian_kl(self.mean, jnp.sum(jnp.tril(self.root) ** 2), logarithm)
+
+
+class Moments(eqx.Module):
+    """The same q by its mean and covariance, in which natural gradients take their slopes."""
+
+    mean: Float[AnyArray, " m"]
+    covariance: Float[AnyArray, "m m"]
+
+    def quadratic(self, alpha: Float[Array, "m n"]) -> Float[Array, " n"]:
+        """Return alpha_n^T S alpha_n."""
+        return jnp.sum(alpha * (self.covariance @ alpha), 0)
 
 
 class Natural(eqx.Module):
@@ -52,32 +62,24 @@ class Natural(eqx.Module):
         """Return the q that maximises the bound, given what all data say (theory 2.4)."""
         return cls(known.score, jnp.eye(len(known.score)) + known.precision)
 
-    def moments(self) -> tuple[Float[Array, " m"], Float[Array, "m m"]]:
+    def moments(self) -> Moments:
         """Return mean and covariance."""
-        return moments_from_natural(self.shift, self.precision)
+        return Moments(*moments_from_natural(self.shift, self.precision))
 
-    @property
-    def divergence(self) -> Float[Array, ""]:
-        """KL(q || N(0, I))."""
-        mean, covariance = self.moments()
-        logarithm = -log_determinant(cholesky(self.precision))
-        return gaussian_kl(mean, jnp.trace(covariance), logarithm)
+    def divergence(self, moments: Moments) -> Float[Array, ""]:
+        """Return KL(q || N(0, I)), given the moments of this q."""
+        logarithm = -log_determinant(cholesky(jnp.asarray(self.precision)))
+        return gaussian_kl(moments.mean, jnp.trace(moments.covariance), logarithm)
 
-    def step(
-        self,
-        mean: Float[Array, " m"],
-        slope_mean: Float[Array, " m"],
-        slope_covariance: Float[Array, "m m"],
-        rate: Scalar,
-    ) -> "Natural":
-        """Take a natural-gradient step on the bound (theory 3.6).
+    def step(self, at: Moments, slopes: Moments, rate: Scalar) -> "Natural":
+        """Take a natural-gradient step on the bound (theory 2.5).
 
-        Slopes are those of the expected log likelihood with respect to mean and covariance, at
-        this q. With one Gaussian likelihood a step of size one lands on the optimum.
+        `slopes` are those of the expected log likelihood with respect to the moments `at` this q.
+        With a Gaussian likelihood a step of size one lands on the optimum.
         """
-        slope = 0.5 * (slope_covariance + slope_covariance.T)
-        shift = (1 - rate) * self.shift + rate * (slope_mean - 2 * slope @ mean)
-        target = jnp.eye(len(mean)) - 2 * slope
+        slope = 0.5 * (slopes.covariance + slopes.covariance.T)
+        shift = (1 - rate) * self.shift + rate * (slopes.mean - 2 * slope @ at.mean)
+        target = jnp.eye(len(at.mean)) - 2 * slope
         return Natural(shift, (1 - rate) * self.precision + rate * target)
 
 
@@ -86,19 +88,17 @@ def expected_log_likelihood(
     data: LinearGaussian,
     weight: Float[AnyArray, " n"],
     locations: Float[AnyArray, "m d"],
-    prior: Float[Array, "m m"],
-    mean: Float[AnyArray, " m"],
-    covariance: Float[AnyArray, "m m"],
+    whiten: Float[Array, "m m"],
+    q: Whitened | Moments,
     rule: Rule = DEFAULT_RULE,
 ) -> Float[Array, ""]:
     """Return E_q[log p(y | L f)] of one source, each row times its weight (theory 2.5).
 
-    `prior` is the Cholesky factor of the inducing variables' covariance. The noise here is that of
-    the likelihood, not divided by weights.
+    `whiten` turns the inducing variables white (`whitener`). The noise here is that of the
+    likelihood, not divided by weights.
     """
-    alpha, own = features(kernel, data, locations, prior, rule)
-    centre = alpha.T @ mean
-    spread = own - jnp.sum(alpha**2, 0) + jnp.sum(alpha * (covariance @ alpha), 0)
-    squares = (data.residual - centre) ** 2 + spread
+    alpha, own = features(kernel, data, locations, whiten, rule)
+    spread = own - jnp.sum(alpha**2, 0) + q.quadratic(alpha)
+    squares = (data.residual - alpha.T @ q.mean) ** 2 + spread
     terms = -0.5 * (jnp.log(2.0 * jnp.pi * data.noise) + squares / data.noise)
     return jnp.sum(weight * terms)

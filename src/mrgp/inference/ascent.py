@@ -223,7 +223,7 @@ class _Climb:
         """
         if self.batches.whole or self.state.q is None:
             return self.state.trained, []
-        candidates = [self.state.average, self.start]
+        candidates = [self.state.averaged, self.start]
         bounds = [full_bound(self.objective, self.state, c) for c in candidates]
         best = int(np.argmax(np.nan_to_num(bounds, nan=-np.inf)))
         return candidates[best], [bounds[best]]

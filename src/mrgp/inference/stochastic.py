@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 from mrgp._types import AnyArray, float64
-from mrgp.gp import Natural
+from mrgp.gp import Moments, Natural
 from mrgp.inference.objectives import Objective, as_arrays, replace_q
 from mrgp.parameters import limits, log_prior
 
@@ -68,19 +68,25 @@ class Adam:
 class State(eqx.Module):
     """Where a stochastic fit stands.
 
-    `q` is there where q(u) goes by natural gradients; `trained` then leaves it out. `average` is
-    the mean of the latest parameters, which have less of the minibatches' noise.
+    `q` is there where q(u) goes by natural gradients; `trained` then leaves it out. Adam's moments
+    and limits are those of all trained numbers in one vector, and so is `average`, the mean of the
+    latest, which has less of the minibatches' noise.
     """
 
     trained: Any
     q: Natural | None
-    moments: Any
-    average: Any
-    low: Any
-    high: Any
+    adam: Any
+    average: Float[AnyArray, " p"]
+    low: Float[AnyArray, " p"]
+    high: Float[AnyArray, " p"]
     rate: Float[AnyArray, ""]
     natural_rate: Float[AnyArray, ""]
     count: Int[AnyArray, ""]
+
+    @property
+    def averaged(self) -> Any:
+        """The mean of the latest parameters, in the shape of `trained`."""
+        return ravel_pytree(self.trained)[1](self.average)
 
     def slower(self) -> "State":
         """Halve both step sizes."""
@@ -105,17 +111,17 @@ def init(objective: Objective, optimiser: Adam | None = None) -> State:
         q = Natural.standard(trained.q.mean.raw.shape[0])
         trained = replace_q(trained, None)
     model = model_of(objective, trained, q)
-    raw, tree = ravel_pytree(trained)
-    low, high = (tree(jnp.asarray(b)) for b in limits(model)) if raw.size else (trained, trained)
+    raw = ravel_pytree(trained)[0].astype(float)
+    low, high = limits(model)
     rate = 1.0 if settings.natural is True else float(settings.natural)
     return as_arrays(
         State(
             trained=trained,
             q=q,
-            moments=_ADAM.init(trained),
-            average=trained,
-            low=jax.tree.map(jnp.minimum, low, trained),
-            high=jax.tree.map(jnp.maximum, high, trained),
+            adam=_ADAM.init(raw),
+            average=raw,
+            low=jnp.minimum(low, raw),
+            high=jnp.maximum(high, raw),
             rate=np.asarray(settings.rate),
             natural_rate=np.asarray(rate),
             count=np.asarray(0),
@@ -149,28 +155,25 @@ def _advance(objective: Objective, state: State, rows: Any) -> tuple[State, Arra
         value, slope = eqx.filter_value_and_grad(objective)(state.trained, rows)
         q = None
     else:
-        mean, covariance = state.q.moments()
+        moments = state.q.moments()
 
-        def expected(arguments: tuple[Any, Array, Array]) -> Array:
-            model = model_of(objective, arguments[0], state.q)
-            fitted = model.expected_log_likelihood(*arguments[1:], records)
-            return fitted + log_prior(model)
+        def expected(trained: Any, moments: Moments) -> Array:
+            model = model_of(objective, trained, state.q)
+            return model.expected_log_likelihood(moments, records) + log_prior(model)
 
-        value, slopes = jax.value_and_grad(expected)((state.trained, mean, covariance))
-        slope, slope_mean, slope_covariance = slopes
-        value = value - state.q.divergence
-        q = state.q.step(mean, slope_mean, slope_covariance, state.natural_rate)
+        both = jax.value_and_grad(expected, argnums=(0, 1))
+        value, (slope, slopes) = both(state.trained, moments)
+        value = value - state.q.divergence(moments)
+        q = state.q.step(moments, slopes, state.natural_rate)
+    raw, tree = ravel_pytree(state.trained)
     # Optax counts in int32 and relies on promotion, which the host program may have made strict.
     with jax.numpy_dtype_promotion("standard"):
-        update, moments = _ADAM.update(slope, state.moments)
-    trained = jax.tree.map(
-        lambda p, u, low, high: jnp.clip(p + state.rate * u, low, high),
-        *(state.trained, update, state.low, state.high),
-    )
+        update, adam = _ADAM.update(ravel_pytree(slope)[0], state.adam)
+    raw = jnp.clip(raw + state.rate * update, state.low, state.high)
     share = 1.0 / jnp.minimum(state.count + 1, AVERAGED_STEPS).astype(float)
-    average = jax.tree.map(lambda a, p: a + share * (p - a), state.average, trained)
+    average = state.average + share * (raw - state.average)
     moved = dataclasses.replace(
-        state, trained=trained, q=q, moments=moments, average=average, count=state.count + 1
+        state, trained=tree(raw), q=q, adam=adam, average=average, count=state.count + 1
     )
     return moved, value
 

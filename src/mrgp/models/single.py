@@ -9,12 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from mrgp._linalg import jittered_cholesky
+from mrgp._linalg import whitener
 from mrgp._types import AnyArray, float64
 from mrgp.data import Dataset, Observations, Record, Scaling, as_seed
 from mrgp.gp import (
     Inducing,
     LinearGaussian,
+    Moments,
     Natural,
     Posterior,
     Whitened,
@@ -34,7 +35,6 @@ from mrgp.parameters import (
     LogNormal,
     Parameter,
     fixed,
-    lower_triangular,
     positive,
     real,
     unwrap,
@@ -80,8 +80,7 @@ class SingleGP(eqx.Module):
         """Return the exact log evidence, or a bound on it where there are inducing inputs."""
         model = unwrap(self)
         if model.q is not None:
-            q = model.q
-            return self.expected_log_likelihood(q.mean, q.covariance, records) - q.divergence
+            return self.expected_log_likelihood(model.q, records) - model.q.divergence
         data = model._linear_gaussian(records)
         constant = jnp.sum(
             jnp.stack([tempering_constant(*model._noise(i, r)) for i, r in enumerate(records)])
@@ -91,20 +90,17 @@ class SingleGP(eqx.Module):
         return collapsed_log_evidence(model.kernel, data, model.locations, model.rule) + constant
 
     def expected_log_likelihood(
-        self,
-        mean: Float[AnyArray, " m"],
-        covariance: Float[AnyArray, "m m"],
-        records: Sequence[Record],
+        self, q: Whitened | Moments, records: Sequence[Record]
     ) -> Float[Array, ""]:
         """Return E_q[log p(records)], weighted, for q of the whitened inducing variables."""
         model = unwrap(self)
-        prior = jittered_cholesky(model.kernel.cross(model.locations, model.locations))
+        whiten = whitener(model.kernel.cross(model.locations, model.locations))
         total = jnp.zeros(())
         for i, record in enumerate(records):
             noise, weight = model._noise(i, record)
             data = model._source(i, record, noise)
             total += expected_log_likelihood(
-                model.kernel, data, weight, model.locations, prior, mean, covariance, model.rule
+                model.kernel, data, weight, model.locations, whiten, q, model.rule
             )
         return total
 
@@ -117,9 +113,9 @@ class SingleGP(eqx.Module):
     def optimal_q(self, records: Sequence[Record]) -> Natural:
         """Return the best q of the whitened inducing variables: one pass over the records."""
         model = unwrap(self)
-        prior = jittered_cholesky(model.kernel.cross(model.locations, model.locations))
+        whiten = whitener(model.kernel.cross(model.locations, model.locations))
         sources = model._linear_gaussian(records)
-        known = information(model.kernel, sources, model.locations, prior, model.rule)
+        known = information(model.kernel, sources, model.locations, whiten, model.rule)
         return Natural.optimal(known)
 
     def condition(self, records: Sequence[Record]) -> Posterior:
@@ -370,7 +366,7 @@ class MRGP:
 
 
 def _prior_q(number: int) -> Whitened:
-    return Whitened(real(np.zeros(number)), lower_triangular(np.eye(number)))
+    return Whitened(real(np.zeros(number)), real(np.eye(number)))
 
 
 def _exact_is_cheap(data: Dataset, kernel: Kernel, rule: Rule) -> bool:
