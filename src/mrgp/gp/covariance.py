@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from mrgp._types import Scalar, float64
+from mrgp._types import float64
 from mrgp.gp.averages import DEFAULT_ORDER, Interval, interval_mean
 from mrgp.kernels import Binding, Factor, Kernel, Stationary, Term, White, has_white, is_stationary
 from mrgp.kernels import Product as ProductKernel
@@ -206,9 +206,9 @@ class _Mean:
         self, kernel: Kernel | tuple[Term, ...], flats: Sequence[tuple[bool, ...]], rule: Rule
     ):
         # A common variance is multiplied in once averages are taken: there is less to multiply.
-        self.scale: Scalar = 1.0
+        self.scale = jnp.ones(())
         if isinstance(kernel, Stationary):
-            self.scale = kernel.variance
+            self.scale = jnp.asarray(kernel.variance)
             kernel = dataclasses.replace(kernel, variance=np.ones(()))
         self.kernel, self.flat, self.other = kernel, flats[0], flats[-1]
         self.closed = not all(map(all, flats))

@@ -86,7 +86,7 @@ class State(eqx.Module):
     @property
     def averaged(self) -> Any:
         """The mean of the latest parameters, in the shape of `trained`."""
-        return ravel_pytree(self.trained)[1](self.average)
+        return ravel_pytree(self.trained)[1](jnp.asarray(self.average))
 
     def slower(self) -> "State":
         """Halve both step sizes."""
@@ -169,7 +169,7 @@ def _advance(objective: Objective, state: State, rows: Any) -> tuple[State, Arra
     # Optax counts in int32 and relies on promotion, which the host program may have made strict.
     with jax.numpy_dtype_promotion("standard"):
         update, adam = _ADAM.update(ravel_pytree(slope)[0], state.adam)
-    raw = jnp.clip(raw + state.rate * update, state.low, state.high)
+    raw = jnp.clip(raw + state.rate * jnp.asarray(update), state.low, state.high)
     share = 1.0 / jnp.minimum(state.count + 1, AVERAGED_STEPS).astype(float)
     average = state.average + share * (raw - state.average)
     moved = dataclasses.replace(

@@ -3,10 +3,13 @@
 import abc
 import dataclasses
 import functools
+from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
@@ -34,11 +37,9 @@ class Stationary(LeafKernel):
     def pair(
         self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
     ) -> Float[Array, "*batch"]:
-        # As a matrix product, since its slope in the lengthscales is then one too, and not a slow
-        # sum over all pairs for each of them.
-        squares = jnp.stack([(x[..., d] - z[..., d]) ** 2 for d in self.columns])
+        columns = jnp.array(self.columns)
         precision = jnp.stack([1.0 / scale**2 for scale in self.per_input(self.lengthscale)])
-        squared = (precision @ squares.reshape(len(precision), -1)).reshape(squares.shape[1:])
+        squared = _squared_distance(precision, x[..., columns], z[..., columns])
         return self.variance * self.profile(squared)
 
     def bind(self, binding: Binding) -> Kernel:
@@ -56,6 +57,40 @@ class Stationary(LeafKernel):
             for d, scale in zip(self.columns, scales, strict=True)
         )
         return (Term(self.variance, tuple(factors)),)
+
+
+@jax.custom_jvp
+def _squared_distance(
+    precision: Float[Array, " d"], x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
+) -> Float[Array, "*batch"]:
+    """Return sum_d precision_d (x_d - z_d)^2, whose slopes in the precisions are matrix products.
+
+    Left to itself, JAX would sum over all pairs for each input, which is slow.
+    """
+    squares = _squares(x, z)
+    return (precision @ squares.reshape(len(squares), -1)).reshape(squares.shape[1:])
+
+
+def _slopes(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array, Array]:
+    (precision, x, z), (by_precision, by_x, by_z) = primals, tangents
+    value = _squared_distance(precision, x, z)
+    slope = jnp.zeros_like(value)
+    if not isinstance(by_precision, SymbolicZero):
+        slope += _squared_distance(by_precision, x, z)
+    for tangent, sign in ((by_x, 2.0), (by_z, -2.0)):
+        if not isinstance(tangent, SymbolicZero):
+            for d in range(len(precision)):
+                slope += sign * precision[d] * (x[..., d] - z[..., d]) * tangent[..., d]
+    return value, slope
+
+
+_squared_distance.defjvp(_slopes, symbolic_zeros=True)
+
+
+def _squares(
+    x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
+) -> Float[Array, "d *batch"]:
+    return jnp.stack([(x[..., d] - z[..., d]) ** 2 for d in range(x.shape[-1])])
 
 
 class RBF(Stationary):
