@@ -55,6 +55,7 @@ def test_natural_parameters_and_divergence():
     np.testing.assert_allclose(found[0], mean, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(found[1], cov, rtol=1e-8, atol=1e-8)
     log_det = np.linalg.slogdet(cov)[1]
+    np.testing.assert_allclose(found[2], log_det, rtol=1e-10)
     divergence = gaussian_kl(jnp.asarray(mean), jnp.trace(jnp.asarray(cov)), jnp.asarray(log_det))
     expected = 0.5 * (np.trace(cov) + mean @ mean - 6 - log_det)
     np.testing.assert_allclose(float(divergence), expected)

@@ -126,8 +126,9 @@ def gaussian_kl(
 
 def moments_from_natural(
     shift: Float[AnyArray, " n"], precision: Float[AnyArray, "n n"]
-) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
-    """Return mean and covariance of a Gaussian with natural parameters S^-1 m and S^-1."""
-    inverse = inverse_lower(cholesky(jnp.asarray(precision)))
+) -> tuple[Float[Array, " n"], Float[Array, "n n"], Float[Array, ""]]:
+    """Return mean, covariance and log |S| of a Gaussian by its natural parameters S^-1 m, S^-1."""
+    factor = cholesky(jnp.asarray(precision))
+    inverse = inverse_lower(factor)
     covariance = inverse.T @ inverse
-    return covariance @ shift, covariance
+    return covariance @ shift, covariance, -log_determinant(factor)

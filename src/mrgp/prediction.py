@@ -11,9 +11,10 @@ from scipy.special import ndtr, ndtri
 
 from mrgp._types import float64
 from mrgp.data import as_key, harmonise, rename_inputs
+from mrgp.data.axes import warn_of_plain_numbers
 from mrgp.inference import Fit
 from mrgp.inference.objectives import as_arrays
-from mrgp.supports import Support, extend_all
+from mrgp.supports import Support, extend_all, same_fields
 
 CHUNK_BYTES = 2**26
 LARGEST_CHUNK = 2**14
@@ -251,6 +252,11 @@ def _resolve(fit: Fit, task: str | None, source: str | None, noise: bool) -> tup
 
 def _centred(fit: Fit, support: Support) -> Support:
     """Return a support as the model has it: in the fit's numbers, with covariates, centred."""
+    if support.covariates and not same_fields(support.covariates, fit.covariates):
+        raise ValueError(
+            "predict: the support's covariates come from other fields than the fit's. Leave them"
+            " out: the fit finds its own."
+        )
     support = extend_all(_in_numbers_of(fit, support), fit.covariates, fit.inputs)
     if support.dimension != len(fit.inputs):
         raise ValueError(
@@ -260,16 +266,25 @@ def _centred(fit: Fit, support: Support) -> Support:
     if support.inputs is not None and support.inputs != fit.inputs:
         raise ValueError(
             f"predict: the support's inputs are {support.inputs}, but the fit's are {fit.inputs}."
-            " Give the columns in the order of the fit."
+            f" {_cure(support.inputs, fit.inputs)}"
         )
     return rename_inputs(support, fit.inputs).shift(fit.scaling.centre)
+
+
+def _cure(names: tuple[str, ...], wanted: tuple[str, ...]) -> str:
+    if set(names) == set(wanted):
+        return "Give the columns in the order of the fit."
+    return f"If they mean the same, give the support inputs={wanted}."
 
 
 def _in_numbers_of(fit: Fit, support: Support) -> Support:
     """Write a support on the axes of the fit; covariates, which come last, have none."""
     if support.dimension > len(fit.inputs):
         return support
+    if support.inputs is None:
+        support = rename_inputs(support, fit.inputs[: support.dimension])
     axes = None if fit.axes is None else fit.axes[: support.dimension]
+    warn_of_plain_numbers(support, axes, "predict", "the fit has", stacklevel=5)
     return harmonise(support, axes, "predict")
 
 

@@ -62,6 +62,77 @@ def test_totals_are_integrals_in_the_new_units():
     np.testing.assert_allclose(harmonise(on(counts, DAYS, None), (HOURS, None)).total, [2, 3])
 
 
+def test_totals_over_nodes_are_integrals_row_by_row():
+    mixed = on(mrgp.intervals([0.0, 1.0], [1.0, 1.0], inputs="t", kind="sum"), DAYS)
+    expected = harmonise(mixed, (HOURS,)).total
+    np.testing.assert_allclose(expected, [24.0, 1.0])
+    np.testing.assert_allclose(harmonise(mixed[:1].quadrature(), (HOURS,)).total, expected[:1])
+    with pytest.raises(
+        ValueError,
+        match="here: totals change with the units of 't', but the nodes of 1 of 2 regions coincide"
+        r" along it, first of region 1, .*time_unit=",
+    ):
+        harmonise(mixed.quadrature(), (HOURS,), "here")
+    # Another origin changes no measure.
+    later = dataclasses.replace(DAYS, origin=0.0)
+    np.testing.assert_allclose(harmonise(mixed.quadrature(), (later,)).total, [1.0, 1.0])
+
+
+def test_totals_over_nodes_of_a_product_are_named_by_its_inputs():
+    mixed = mrgp.intervals([0.0, 1.0], [1.0, 1.0], kind="sum").quadrature()
+    joined = mrgp.product(mrgp.points([[0.0]], inputs="depth"), mixed, inputs=("depth", "t"))
+    with pytest.raises(ValueError, match="totals change with the units of 't'"):
+        harmonise(on(joined, None, DAYS), (None, HOURS))
+
+
+def test_covariates_know_which_regions_have_an_extent():
+    mixed = on(mrgp.intervals([0.0, 1.0], [1.0, 1.0], inputs="t", kind="sum"), DAYS)
+    added = mixed.with_covariates(lambda x: x[:, 0] ** 2, "c")
+    np.testing.assert_allclose(harmonise(added, (HOURS, None)).total, [24.0, 1.0])
+
+
+def test_weighted_polygons_keep_their_outlines_and_refuse_to_be_refined():
+    shapely = pytest.importorskip("shapely")
+    squares = mrgp.polygons(
+        [shapely.box(0, 0, 10, 10), shapely.box(10, 0, 20, 10)],
+        spacing=2.0,
+        inputs=("lon", "lat"),
+        weights=lambda x: 1.0 + x[:, 0],
+    )
+    squares = on(squares, LON, LAT)
+    moved = harmonise(squares, (dataclasses.replace(LON, origin=LON.origin - 5 * LON.step), LAT))
+    np.testing.assert_allclose(
+        shapely.bounds(moved.outlines.shapes), [[5, 0, 15, 10], [15, 0, 25, 10]], atol=1e-9
+    )
+    place = mrgp.points([[7.0, 5.0]], inputs=("lon", "lat"))
+    place = dataclasses.replace(place, axes=moved.axes)
+    labels = mrgp.overlap_clusters([moved, place]).labels
+    assert [found.tolist() for found in labels] == [[0, 1], [0]]
+    frame = mrgp.Observations(moved, [1.0, 2.0]).to_frame()
+    original = mrgp.Observations(squares, [1.0, 2.0]).to_frame()
+    assert frame.geometry.geom_equals_exact(original.geometry, 1e-9).all()
+    for support in (moved, moved[1:], mrgp.concat(moved, moved)):
+        with pytest.raises(
+            ValueError, match="refine: these polygons are weighted by a function of other numbers"
+        ):
+            support.refine()
+    # A product whose polygons stay where they are leaves their densities alone.
+    days = mrgp.product(squares, on(mrgp.intervals([0.0], [1.0], inputs="t"), DAYS))
+    part = harmonise(days, (LON, LAT, HOURS)).parts[0]
+    assert not part.outlines.stale
+
+
+def test_a_moved_copy_has_no_axes():
+    shapely = pytest.importorskip("shapely")
+    squares = mrgp.polygons([shapely.box(0, 0, 1, 1)])
+    joined = mrgp.product(squares, mrgp.intervals([0.0], [1.0]))
+    plain = (mrgp.points([[0.0]]), mrgp.intervals([0.0], [1.0]), mrgp.nodes([[[0.0], [1.0]]]))
+    cases = [(squares, (LON, LAT)), (joined, (LON, LAT, HOURS)), *((s, (HOURS,)) for s in plain)]
+    for support, axes in cases:
+        d = support.dimension
+        assert on(support, *axes).affine(np.full(d, 2.0), np.zeros(d)).axes is None
+
+
 def test_polygons_keep_their_outlines_and_measure():
     shapely = pytest.importorskip("shapely")
     squares = mrgp.supports.polygons([shapely.box(0, 0, 10, 10)], kind="sum", spacing=2.0)

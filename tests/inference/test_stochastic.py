@@ -4,10 +4,12 @@ import dataclasses
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 import mrgp
 from mrgp.gp import Moments, Natural
+from mrgp.inference.ascent import _shares
 from mrgp.inference.batches import Batches, batch_sizes
 from mrgp.inference.objectives import as_arrays, replace_q
 from mrgp.inference.stochastic import init, model_of, optimal_q, run_chunk
@@ -67,7 +69,8 @@ def test_the_bound_equals_the_sum_over_rows():
         mean, cov = random_q(9)
         value = model.expected_log_likelihood(Moments(mean, cov), objective.records)
         z, lengthscale = np.asarray(bare.locations), np.asarray(bare.kernel.lengthscale)
-        divergence = float(natural(mean, cov).divergence(Moments(mean, cov)))
+        _, divergence = natural(mean, cov).moments()
+        divergence = float(divergence)
         rows = rows_of(objective)
 
     def kernel(x, w):
@@ -113,7 +116,7 @@ def test_one_unit_natural_step_from_anywhere_is_the_collapsed_optimum(seed):
         moved, before = mrgp.step(objective, state)
         _, after = mrgp.step(objective, moved)
         best = optimal_q(objective, as_arrays(state)).q
-        found, wanted = moved.q.moments(), best.moments()
+        (found, _), (wanted, _) = moved.q.moments(), best.moments()
         highest = collapsed(collapsed.start)
     np.testing.assert_allclose(found.mean, wanted.mean, atol=1e-6)
     np.testing.assert_allclose(found.covariance, wanted.covariance, atol=1e-6)
@@ -322,6 +325,10 @@ def test_the_average_of_steps_is_that_of_the_latest():
             lambda: mrgp.fit(mrgp.MRGP(), dataset(), optimiser=mrgp.Adam(batch=5)),
             r'use MRGP\(method="svgp"\)',
         ),
+        (
+            lambda: mrgp.fit(mrgp.MRGP(), dataset(), optimiser=mrgp.Adam(natural=0.3)),
+            r'use MRGP\(method="svgp"\)',
+        ),
         (lambda: mrgp.fit(mrgp.MRGP(), dataset(), optimiser="adam"), "optimiser= takes mrgp.LBFGS"),
     ],
 )
@@ -335,8 +342,79 @@ def test_resume_wants_the_same_data_and_optimiser():
     fit = mrgp.fit(svgp(), dataset(), optimiser=mrgp.Adam(steps=50))
     with pytest.raises(ValueError, match="which had 23 values of sensors, value, 12 values of"):
         fit.resume(dataset(n=20))
+    with pytest.raises(ValueError, match="but these have other values"):
+        fit.resume(dataset(seed=5))
     with pytest.raises(ValueError, match="the fit was made with Adam; got LBFGS"):
         fit.resume(dataset(), optimiser=mrgp.LBFGS())
+    with pytest.raises(ValueError, match="only steps and halvings may differ"):
+        fit.resume(dataset(), optimiser=mrgp.Adam(rate=0.5))
+
+
+@pytest.mark.parametrize("method", ["svgp", "exact"])
+def test_resume_finds_sources_in_any_order(method):
+    data = dataset()
+    settings = mrgp.Adam(steps=50)
+    fit = mrgp.fit(mrgp.MRGP(bias="offset", method=method), data, optimiser=settings)
+    swapped = mrgp.Dataset(list(data)[::-1])
+    a, b = fit.resume(data), fit.resume(swapped)
+    assert b.processes == fit.processes
+    for name, value in a.parameters().items():
+        np.testing.assert_allclose(b.parameters()[name], value, rtol=1e-9)
+
+
+def test_resume_reads_other_units_of_time():
+    hours = pd.date_range("2024-01-01", periods=40, freq="h")
+    frame = pd.DataFrame({"time": hours, "y": np.sin(np.arange(40) / 6)})
+    fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset(mrgp.from_frame(frame, "time", "y")))
+    days = mrgp.Dataset(mrgp.from_frame(frame, "time", "y", time_unit="D"))
+    again = fit.resume(days)
+    assert again.axes == fit.axes
+    place = mrgp.from_frame(frame[:5], "time")
+    a, b = mrgp.predict(fit, place), mrgp.predict(again, place)
+    np.testing.assert_allclose(a.mean, b.mean, atol=1e-3)
+
+
+def test_a_solved_fit_resumes_to_itself():
+    data = dataset().select("means")
+    kernel = mrgp.RBF(lengthscale=mrgp.fixed(1.3), variance=mrgp.fixed(2.0))
+    fit = mrgp.fit(mrgp.MRGP(kernel, inducing=9, mean="zero", method="svgp"), data)
+    assert fit.resume(data).status.message == "nothing to train"
+
+
+def test_lbfgs_takes_the_bound_whose_q_is_known():
+    data = dataset()
+    a = mrgp.fit(svgp(), data, optimiser=mrgp.LBFGS())
+    b = mrgp.fit(mrgp.MRGP(KERNEL, inducing=9, method="collapsed", bias="affine"), data)
+    np.testing.assert_allclose(a.history[-1], b.history[-1], atol=1e-6)
+
+
+def test_init_is_careful_with_minibatches():
+    objective = mrgp.objective(svgp(), dataset())
+    assert float(mrgp.init(objective).natural_rate) == 1.0
+    assert float(mrgp.init(objective, mrgp.Adam(batch=8)).natural_rate) == 0.1
+    assert float(mrgp.init(objective, mrgp.Adam(batch=8, natural=0.3)).natural_rate) == 0.3
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (([0, 1],), "for each of the 2 processes; got 1"),
+        (([0, 23], None), "source 'sensors', task 'value' must be whole numbers from 0 to 22"),
+        (([0.5], None), "must be whole numbers"),
+    ],
+)
+def test_rows_are_checked(rows, text):
+    objective = mrgp.objective(svgp(), dataset())
+    with pytest.raises(ValueError, match=text):
+        mrgp.step(objective, mrgp.init(objective), rows)
+
+
+def test_small_sources_are_whole_in_a_warm_start():
+    assert _shares([20, 10**6], 3000) == [20, 2980]
+    assert _shares([5000, 10, 5000], 3000) == [1495, 10, 1495]
+    assert _shares([3, 4], 3000) == [3, 4]
+    assert _shares([9] * 5, 3) == [1] * 5
 
 
 def test_batch_sizes_by_source_and_by_process():

@@ -68,7 +68,7 @@ def test_the_file_is_a_plain_zip_of_json_and_arrays(tmp_path):
     with zipfile.ZipFile(tmp_path / "fit") as archive:
         names = archive.namelist()
         header = json.loads(archive.read("header.json"))
-    assert header["schema"] == 1
+    assert header["schema"] == checkpoint.SCHEMA
     assert header["versions"]["mrgp"] == mrgp.__version__
     assert all(n == "header.json" or n.endswith(".npy") for n in names)
 
@@ -124,14 +124,14 @@ def test_damaged_files_are_called_damaged(tmp_path):
     del header["fit"]["fields"]["status"]
     for changed in (
         {"header.json": b"{"},
-        {"header.json": b'{"schema": 1}'},
+        {"header.json": b'{"schema": 2}'},
         {"header.json": json.dumps(header).encode()},
         {"arrays/0.npy": None},
     ):
         with pytest.raises(ValueError, match="is damaged"):
             load_with(changed)
     with pytest.raises(ValueError, match="holds no fit"):
-        load_with({"header.json": b'{"schema": 1, "fit": {"list": []}}'})
+        load_with({"header.json": b'{"schema": 2, "fit": {"list": []}}'})
 
 
 def test_save_needs_a_folder_and_load_names_of_their_own(tmp_path):

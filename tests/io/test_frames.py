@@ -60,6 +60,14 @@ def test_windows_are_boxes_flat_along_points():
         ("start_time", "time"),
         ("hour_lower", "hour"),
         ("LonMin", "Lon"),
+        ("startTime", "Time"),
+        ("Start of hour", "of hour"),
+        ("lat min", "lat"),
+        ("minute", "minute"),
+        ("Minute", "Minute"),
+        ("started_at", "started_at"),
+        ("admin", "admin"),
+        ("flower", "flower"),
         ("start", "start"),
         ("begin", "begin"),
     ],
@@ -115,6 +123,21 @@ def test_several_tasks_share_a_support():
     np.testing.assert_array_equal(pm10.noise_variance, [4.0] * 4)
     assert pm10.observed.tolist() == [True, True, False, True]
     assert isinstance(mrgp.from_frame(sensors(), "time", ["no2"]), tuple)
+
+
+@pytest.mark.parametrize("several", [list, tuple, np.array, pd.Index, pd.Series])
+def test_columns_may_come_in_any_sequence(several):
+    made = mrgp.from_frame(
+        sensors(),
+        several(["time", "depth"]),
+        several(["no2", "pm10"]),
+        task=several(["gas", "dust"]),
+        noise_variance=several(["error", "depth"]),
+    )
+    assert [o.task for o in made] == ["gas", "dust"]
+    np.testing.assert_array_equal(made[1].y, sensors()["pm10"])
+    np.testing.assert_array_equal(made[1].noise_variance, sensors()["depth"])
+    assert made[0].support.inputs == ("time", "depth")
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
@@ -275,7 +298,12 @@ def test_predictions_on_plain_numbers_are_shown_on_the_axes_of_the_fit():
         mrgp.MRGP(), mrgp.Dataset([mrgp.from_frame(frame, "time", "no2")]), optimiser=QUICK
     )
     support = mrgp.from_frame(frame, "time")
-    table = mrgp.predict(fit, mrgp.points(support.x)).to_frame()
+    with pytest.warns(
+        UserWarning,
+        match="predict: the input 'time' is in plain numbers, which are taken as h since 1970-01-01"
+        " UTC, as the fit has it. Read it with from_frame",
+    ):
+        table = mrgp.predict(fit, mrgp.points(support.x)).to_frame()
     pd.testing.assert_series_equal(table["time"], frame["time"])
 
 

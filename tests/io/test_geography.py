@@ -213,6 +213,29 @@ def test_sources_about_different_centres_fall_into_place():
     np.testing.assert_allclose(data["east"].to_frame()["lon"], LON[LON >= 0], atol=1e-9)
 
 
+def test_sources_far_apart_are_refused_by_datasets_and_predictions():
+    def source(name, lon, lat):
+        frame = pd.DataFrame({"lon": [lon, lon + 0.1], "lat": [lat, lat + 0.1], "y": [1.0, 2.0]})
+        return mrgp.from_frame(frame, ["lon", "lat"], "y", crs=4326, name=name)
+
+    london, near = source("a", 0.0, 51.0), source("b", 2.3, 48.8)
+    mrgp.Dataset([london, near])
+    for far, text in (
+        (source("b", 20.0, 51.0), "'lon' lies up to 20.1 degrees of longitude away from 0.05"),
+        (source("b", 0.0, 54.0), "'lat' lies up to 3.05 degrees of latitude away from 51.05"),
+    ):
+        with pytest.raises(
+            ValueError,
+            match=f"source 'b', task 'y': the input {text}, .*serve up to 5 degrees.* crs=False; or"
+            " choose a smaller area, or give the widest source first",
+        ):
+            mrgp.Dataset([london, far])
+    fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([london]), optimiser=QUICK)
+    mrgp.predict(fit, near.support)
+    with pytest.raises(ValueError, match="predict: the input 'lat' lies up to 13 degrees"):
+        mrgp.predict(fit, source("b", 0.0, 38.0).support)
+
+
 def test_fit_on_sensors_and_predict_on_a_grid_about_another_centre():
     data = mrgp.Dataset([mrgp.from_frame(points(27700), y="no2", geometry="geometry")])
     fit = mrgp.fit(mrgp.MRGP(mean="linear"), data, optimiser=QUICK)

@@ -182,6 +182,27 @@ def test_noise_may_be_a_grid():
         np.testing.assert_array_equal(o.noise_variance, np.arange(1.0, 7.0))
 
 
+def test_noise_goes_with_its_coordinates():
+    values = np.arange(1.0, 7.0).reshape(2, 3)
+    noise = plane().copy(data=values)
+    turned = noise.isel(y=[1, 0], x=[2, 0, 1])
+    o = mrgp.from_grid(plane(), noise_variance=turned, inputs=("x", "y"))
+    np.testing.assert_array_equal(o.noise_variance, values.T.ravel())
+
+
+@pytest.mark.parametrize("dims", [("y", "x"), ("x", "y")])
+def test_noise_may_be_an_array_a_number_or_a_variable(dims):
+    values = np.arange(1.0, 7.0).reshape(2, 3)
+    expected = values.ravel() if dims == ("y", "x") else values.T.ravel()
+    data = xr.Dataset({"no2": plane(), "error": plane().copy(data=values)})
+    for noise in (values, values.tolist(), "error", data["error"]):
+        o = mrgp.from_grid(data, "no2", dims=dims, noise_variance=noise)
+        np.testing.assert_array_equal(o.noise_variance, expected)
+    for number in (0.5, np.float64(0.5), np.array(0.5), xr.DataArray(0.5)):
+        o = mrgp.from_grid(plane(), dims=dims, noise_variance=number)
+        np.testing.assert_array_equal(o.noise_variance, np.full(6, 0.5))
+
+
 @pytest.fixture(scope="module")
 def fitted():
     data = mrgp.Dataset([mrgp.from_grid(earth())])
@@ -271,6 +292,30 @@ class Noleap:
             "'time': one of coordinate and bounds holds dates and the other does not",
         ),
         (plane().drop_vars("x"), {}, ValueError, "the dimension 'x' has no coordinate"),
+        (
+            plane(),
+            {"noise_variance": np.ones((3, 2))},
+            ValueError,
+            r"noise_variance= needs the shape of the grid, \(2, 3\) along .* got \(3, 2\)",
+        ),
+        (
+            plane(),
+            {"noise_variance": plane().isel(x=0)},
+            ValueError,
+            r"noise_variance= needs the dimensions \['y', 'x'\] of the grid; got \['y'\]",
+        ),
+        (
+            plane(),
+            {"noise_variance": plane().assign_coords(x=[7.0, 8.0, 9.0])},
+            ValueError,
+            "has other coordinates along 'x' than the grid.* got 3 from 7.0 to 9.0.*reindex_like",
+        ),
+        (
+            plane(),
+            {"noise_variance": "error"},
+            ValueError,
+            r"noise_variance='error' must name a variable of the Dataset; there are \[\]",
+        ),
         (
             plane().drop_vars(["x", "y"]).assign_coords(lon=(("y", "x"), np.ones((2, 3)))),
             {},

@@ -1,5 +1,6 @@
 """Clusters of overlapping supports: against all pairs, and what must not change them."""
 
+import dataclasses
 import functools
 
 import hypothesis.strategies as st
@@ -9,6 +10,7 @@ import shapely
 from hypothesis import given, settings
 
 import mrgp
+from mrgp.supports import Axis
 from mrgp.supports import components as components_module
 from mrgp.supports.components import components
 from reference import clusters as reference
@@ -172,6 +174,61 @@ def test_products_of_many_times_overlap_in_place_and_time():
     assert len(set(labels[1])) == 1 + np.sum(~together)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda s: s.with_covariates(lambda x: np.sin(9.0 * x).sum(1), "wave"),
+        lambda s: s.with_covariates(lambda x: x[:, 0], "copy", inputs="x1"),
+        lambda s: s.with_covariates(lambda x: x[:, 0], "copy", inputs="x1").with_covariates(
+            lambda x: x.sum(1), "all"
+        ),
+        lambda s: s.weighted(lambda x: 1.0 + x[:, 0], inputs="x1"),
+        lambda s: s.weighted(lambda x: 1.0 + x.sum(1) ** 2).with_covariates(
+            lambda x: x[:, [0, -1]] ** 2, ("a", "b")
+        ),
+    ],
+    ids=["covariate", "along one", "two", "weight", "both"],
+)
+@settings(max_examples=40, deadline=None)
+@given(layout=layouts, largest=st.sampled_from([None, 2]))
+def test_covariates_and_weights_do_not_matter(change, layout, largest):
+    supports = made(layout)
+    expected = labels_of(supports, largest=largest)
+    changed = [change(s) for s in supports]
+    assert labels_of(changed, largest=largest) == expected
+    rows = [np.arange(len(s))[::-1] for s in supports]
+    turned = labels_of([s[r] for s, r in zip(changed, rows, strict=True)])
+    assert turned == labels_of([s[r] for s, r in zip(supports, rows, strict=True)])
+
+
+def test_joined_regions_with_covariates_overlap_as_regions():
+    cells = mrgp.boxes([[0.0, 0.0], [1.0, 0.0]], [[1.0, 1.0], [2.0, 1.0]])
+    place = mrgp.points([[0.55, 0.55]])
+    parts = (cells[:1], cells[1:], place)
+    norm = functools.partial(np.linalg.norm, axis=1)
+    first, second, inside = (p.with_covariates(norm, "c") for p in parts)
+    assert labels_of([mrgp.concat(first, second), inside]) == [[0, 1], [0]]
+
+
+def test_a_dataset_is_a_list_of_its_supports():
+    place = mrgp.Observations(mrgp.points([[0.5]]), [1.0], name="sensor")
+    cells = mrgp.Observations(mrgp.intervals([0.0, 1.0], [1.0, 2.0]), [1.0, 2.0], name="cells")
+    for given_ in (mrgp.Dataset([place, cells]), [place, cells.support]):
+        assert labels_of(given_) == [[0], [0, 1]]
+
+
+def test_the_same_instants_in_other_units_are_not_compared():
+    instants = mrgp.points([[0.0], [24.0]], inputs="time")
+    hours, days = (Axis("time", 0.0, s, u) for s, u in ((3600.0, "h"), (86400.0, "D")))
+    hourly = dataclasses.replace(instants, axes=(hours,))
+    daily = dataclasses.replace(mrgp.points([[0.0], [1.0]], inputs="time"), axes=(days,))
+    assert mrgp.overlap_clusters([hourly, hourly]).count == 2
+    with pytest.raises(ValueError, match="overlap_clusters: supports must agree in what their"):
+        mrgp.overlap_clusters([hourly, daily])
+    both = [mrgp.Observations(s, [1.0, 2.0], name=n) for s, n in ((hourly, "h"), (daily, "D"))]
+    assert labels_of(mrgp.Dataset(both)) == [[0, 1], [0, 1]]
+
+
 def test_the_cells_of_a_grid_do_not_overlap_by_rounding():
     centre = 0.1 + 0.3 * np.arange(1000)
     cells = mrgp.intervals(centre - 0.15, centre + 0.15)
@@ -250,6 +307,7 @@ def test_repr_tells_number_sources_and_sizes():
     assert repr(mrgp.overlap_clusters([cells[:0]])) == "Clusters(0 of 0 observations in 1 source)"
 
 
+SQUARE = mrgp.boxes([[0.0, 0.0]], [[1.0, 1.0]])
 POLYGON = mrgp.polygons([shapely.box(0, 0, 1, 1)], spacing=1.0)
 
 
@@ -272,6 +330,28 @@ POLYGON = mrgp.polygons([shapely.box(0, 0, 1, 1)], spacing=1.0)
             {},
             ValueError,
             "number 1 has polygons without outlines, .* Give the polygons as they were made",
+        ),
+        *(
+            (
+                [SQUARE, made],
+                {},
+                ValueError,
+                "number 1 has nodes that stand for regions, which they no longer know, .* Give the"
+                " regions before that",
+            )
+            for made in (
+                SQUARE.quadrature(),
+                SQUARE.weighted(lambda x: x[:, 0]).affine(np.full(2, 2.0), np.zeros(2)),
+            )
+        ),
+        (
+            [
+                SQUARE.with_covariates(lambda x: x[:, 0], "c"),
+                mrgp.points([[0.0, 0.0, 0.0]], inputs=("x1", "x2", "c")),
+            ],
+            {},
+            ValueError,
+            "need the same covariates; number 0 has 1 and number 1 0. Add them to all with",
         ),
         (
             [mrgp.product(POLYGON, POLYGON)],

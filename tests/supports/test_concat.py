@@ -32,15 +32,37 @@ def test_polygons_joined_are_polygons():
     assert_joined(joined.refine(), TRIANGLES.refine(), squares.refine())
 
 
-def test_polygons_beside_nodes_are_nodes():
-    joined = mrgp.concat(TRIANGLES, LUMPS, PLACES)
+def test_points_beside_nodes_are_nodes():
+    joined = mrgp.concat(LUMPS, PLACES)
     assert type(joined) is Nodes
     assert joined.solid == ()
-    assert_joined(joined, TRIANGLES, LUMPS, PLACES)
+    assert_joined(joined, LUMPS, PLACES)
+
+
+SQUARES = mrgp.boxes([[0.0, 0.0]], [[1.0, 1.0]])
+
+
+@pytest.mark.parametrize("other", [PLACES, LUMPS, SQUARES, SQUARES.quadrature()])
+def test_polygons_keep_to_themselves(other):
+    text = "boxes and polygons mix neither with nodes nor with one another. Keep them as sources"
+    for supports in ((TRIANGLES, other), (other, TRIANGLES)):
+        with pytest.raises(ValueError, match=text):
+            mrgp.concat(*supports)
+    hours = (mrgp.product(TRIANGLES, HOURS), mrgp.product(LUMPS, INSTANTS))
+    with pytest.raises(ValueError, match=text):
+        mrgp.concat(*hours)
+
+
+def test_regions_as_plain_nodes_mix_with_nodes():
+    made = SQUARES.quadrature(mrgp.GaussLegendre(5))
+    with pytest.raises(ValueError, match="boxes and polygons mix neither"):
+        mrgp.concat(made, PLACES)
+    plain = mrgp.nodes(made.x, made.weights, inputs=made.inputs, kind=made.kind)
+    assert_joined(mrgp.concat(plain, PLACES), SQUARES, PLACES)
 
 
 def test_products_join_part_by_part():
-    first, second = mrgp.product(LUMPS, HOURS), mrgp.product(PLACES, INSTANTS)
+    first, second = mrgp.product(LUMPS, HOURS), mrgp.product(PLACES, HOURS).quadrature()
     lumps = mrgp.product(LUMPS, INSTANTS)
     joined = mrgp.concat(first, lumps)
     assert isinstance(joined, Product)

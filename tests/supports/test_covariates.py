@@ -367,5 +367,28 @@ def test_joined_supports_have_the_same_fields():
 def test_joined_regions_stay_regions():
     cells = mrgp.boxes(LOWER[:, :2], LOWER[:, :2] + 1.0, inputs=("lon", "lat"))
     made = cells.with_covariates(grid())
-    assert mrgp.concat(made, made).solid == (0, 1)
-    assert mrgp.concat(made, bare(X[:, :2]).with_covariates(grid())).solid == ()
+    joined = mrgp.concat(made, made[:1])
+    assert joined.solid == (0, 1)
+    np.testing.assert_array_equal(joined.origin.regions.lower, LOWER[[0, 1, 0], :2])
+    with pytest.raises(ValueError, match="boxes and polygons mix neither with nodes nor"):
+        mrgp.concat(made, bare(X[:, :2]).with_covariates(grid()))
+    polygons = mrgp.polygons(SQUARES, inputs=("lon", "lat")).with_covariates(grid())
+    mixed = mrgp.concat(made, polygons)
+    assert (mixed.solid, mixed.origin) == ((0, 1), None)
+
+
+def test_nodes_know_the_regions_that_they_were_laid_out_in():
+    cells = mrgp.boxes(LOWER, LOWER + [1.0, 1.0, 2.0], inputs=NAMES)
+    for made in (cells.with_covariates(grid()), cells.weighted(grid(1.0 + grid().values ** 2))):
+        again = made.with_covariates(height, "again", inputs=("lon", "lat"))
+        for support in (made, again):
+            for rows in (1, [1], slice(1, None), np.array([False, True])):
+                regions = support[rows].parts[0].origin.regions
+                np.testing.assert_array_equal(regions.upper, LOWER[1:, :2] + 1.0)
+            assert support.shift(np.zeros(support.dimension)).parts[0].origin is None
+    assert bare(X[:, :2]).quadrature().with_covariates(grid()).origin is None
+
+
+def test_nodes_that_know_their_regions_can_be_traced():
+    made = mrgp.boxes(LOWER, LOWER + 1.0, inputs=NAMES).with_covariates(lambda x: x[:, 0], "h")
+    np.testing.assert_allclose(jax.jit(lambda s: s.total)(made), np.ones(2), rtol=1e-6)

@@ -1,13 +1,23 @@
 """One set of axes for supports that come with dates or degrees."""
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
-from mrgp.supports import Axis, Boxes, Grid, Product, Support
+from mrgp.supports import Axis, Boxes, Grid, Nodes, Polygons, Product, Support
+
+WIDEST = 5.0
+NEAREST_POLE = 80.0
+LOCAL = (
+    f"Local kilometres serve up to {WIDEST:g} degrees, and {NEAREST_POLE:g} from the equator."
+    " Project the data to a metric CRS that suits them, the same for all sources, and pass the"
+    " projected coordinates with crs=False; or choose a smaller area"
+)
+_ROUNDING = 1e-9
 
 Axes = tuple[Axis | None, ...]
 Numbers = Float[np.ndarray, " d"]
@@ -25,7 +35,8 @@ def harmonise(support: Support, axes: Axes | None, label: str = "the support") -
     """Write a support in the numbers of other axes: days as hours, kilometres about one centre.
 
     Inputs without an axis of their own are taken to be in the numbers wanted. Boxes stay boxes.
-    A total is an integral over the inputs, so that its measure is rewritten too.
+    A total is an integral over the inputs, so that its measure is rewritten too. Places too far
+    from the origin of local kilometres are refused.
 
     >>> import mrgp
     >>> hours, days = Axis("time", 0.0, 3600.0, "h"), Axis("time", 0.0, 86400.0, "D")
@@ -50,8 +61,25 @@ def harmonise(support: Support, axes: Axes | None, label: str = "the support") -
             )
         scale[d], offset[d] = wanted.from_axis(_nearest_turn(mine, wanted))
     if np.any(scale != 1) or np.any(offset != 0):
-        support = _moved(_measured(support, scale), scale, offset)
-    return dataclasses.replace(support, axes=axes if any(axes) else None)
+        support = _moved(_measured(support, scale, label), scale, offset)
+    support = dataclasses.replace(support, axes=axes if any(axes) else None)
+    _require_local(support, label)
+    return support
+
+
+def warn_of_plain_numbers(
+    support: Support, axes: Axes | None, label: str, known: str, stacklevel: int
+) -> None:
+    """Say which inputs without an axis are taken to be in the numbers of one."""
+    own = support.axes or (None,) * support.dimension
+    for name, mine, wanted in zip(support.input_names, own, axes or own, strict=True):
+        if mine is None and wanted is not None:
+            warnings.warn(
+                f"{label}: the input {name!r} is in plain numbers, which are taken as"
+                f" {describe(wanted)}, as {known} it. Read it with from_frame or from_grid to be"
+                " sure.",
+                stacklevel=stacklevel + 1,
+            )
 
 
 def describe(axis: Axis) -> str:
@@ -74,37 +102,90 @@ def _nearest_turn(axis: Axis, other: Axis) -> Axis:
     return dataclasses.replace(axis, origin=axis.origin - 360.0 * turns) if turns else axis
 
 
+def _require_local(support: Support, label: str) -> None:
+    """Refuse places farther from the origin of local kilometres than a source of its own may be."""
+    lower, upper = (np.asarray(bound) for bound in support.bounds)
+    for d, axis in enumerate(support.axes or ()):
+        if axis is None or axis.quantity == "time" or axis.unit != "km":
+            continue
+        ends = np.concatenate([lower[:, d], upper[:, d]])
+        reach = axis.step * np.max(np.abs(ends), initial=0.0)
+        if reach > 0.5 * WIDEST + _ROUNDING:
+            raise ValueError(
+                f"{label}: the input {support.input_names[d]!r} lies up to {reach:.3g} degrees of"
+                f" {axis.quantity} away from {axis.origin:.6g}, the middle of the data before; half"
+                f" of {WIDEST:g} is allowed. {LOCAL}, or give the widest source first."
+            )
+
+
 def _moved(support: Support, scale: Numbers, offset: Numbers) -> Support:
     """Write a support as scale * x + offset; polygons take their outlines along.
 
-    Densities that are functions of the numbers would no longer fit such outlines.
+    Densities that are functions of the numbers no longer fit such outlines, and become stale.
     """
+    if np.all(scale == 1) and np.all(offset == 0):
+        return support
     if isinstance(support, Product):
         pairs = zip(support.parts, support.columns, strict=True)
         parts = (_moved(part, scale[list(c)], offset[list(c)]) for part, c in pairs)
         return dataclasses.replace(support, parts=tuple(parts))
     moved = support.affine(scale, offset)
     outlines = getattr(support, "outlines", None)
-    if outlines is None or not all(isinstance(f.source, Grid) for f in outlines.densities):
+    if outlines is None:
         return moved
     import shapely
 
     shapes = shapely.transform(outlines.shapes, lambda x: scale * x + offset)
-    return dataclasses.replace(moved, outlines=dataclasses.replace(outlines, shapes=shapes))
+    stale = outlines.stale or not all(isinstance(f.source, Grid) for f in outlines.densities)
+    outlines = dataclasses.replace(outlines, shapes=shapes, stale=stale)
+    return dataclasses.replace(moved, outlines=outlines)
 
 
-def _measured(support: Support, scale: Numbers) -> Support:
+def _measured(support: Support, scale: Numbers, label: str) -> Support:
     """Write the measure of totals in new units: a day's integral is 24 times larger in hours."""
     if support.kind != "sum":
         return support
     if isinstance(support, Product):
-        pairs = zip(support.parts, support.columns, strict=True)
-        parts = tuple(_measured(part, scale[list(columns)]) for part, columns in pairs)
-        return dataclasses.replace(support, parts=parts)
+        # Parts have no names of their own.
+        names, parts = support.input_names, []
+        for part, columns in zip(support.parts, support.columns, strict=True):
+            named = dataclasses.replace(part, inputs=tuple(names[d] for d in columns))
+            measured = _measured(named, scale[list(columns)], label)
+            parts.append(dataclasses.replace(measured, inputs=part.inputs))
+        return dataclasses.replace(support, parts=tuple(parts))
+    factor = np.where(_extended(support, scale, label), scale, 1.0).prod(1)
+    if np.all(factor == 1):
+        return support
+    weights = np.asarray(support.weights)  # pyright: ignore[reportAttributeAccessIssue]
+    factor = factor.reshape(-1, *(1,) * (weights.ndim - 1))
+    return dataclasses.replace(support, weights=weights * factor)
+
+
+def _extended(support: Support, scale: Numbers, label: str) -> Bool[np.ndarray, "n d"]:
+    """Return along which inputs each region has an extent that counts towards its measure."""
+    solid = np.isin(np.arange(support.dimension), support.solid)
+    origin: Any = getattr(support, "origin", None)
     if isinstance(support, Boxes):
-        lower, upper = support.bounds
-        factor = np.where(np.asarray(upper > lower), scale, 1.0).prod(1)
-        return dataclasses.replace(support, weights=support.weights * factor)
-    weights: Any = getattr(support, "weights", None)
-    factor = float(scale[list(support.solid)].prod())
-    return support if factor == 1 else dataclasses.replace(support, weights=weights * factor)
+        return _wider(support)
+    if isinstance(support, Polygons) or not isinstance(support, Nodes):
+        return np.broadcast_to(solid, (len(support), support.dimension))
+    if origin is not None:
+        known = _wider(origin.regions)
+        added = np.zeros((len(support), support.dimension - known.shape[1]), bool)
+        return solid & np.hstack([known, added])
+    spread = np.ptp(np.asarray(support.x), axis=1) > 0
+    unknown = solid & (scale != 1) & ~spread
+    if unknown.any():
+        row, d = np.argwhere(unknown)[0]
+        raise ValueError(
+            f"{label}: totals change with the units of {support.input_names[d]!r}, but the nodes of"
+            f" {unknown.any(1).sum()} of {len(support)} regions coincide along it, first of region"
+            f" {row}, which may have an extent there or none. Read all sources in the same units"
+            " (time_unit=), or turn regions into nodes after the Dataset is made."
+        )
+    return solid & spread
+
+
+def _wider(support: Support) -> Bool[np.ndarray, "n d"]:
+    lower, upper = support.bounds
+    return np.asarray(upper) > np.asarray(lower)

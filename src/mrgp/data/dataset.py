@@ -10,7 +10,7 @@ import numpy as np
 
 from mrgp.data.axes import common_axes, describe, harmonise
 from mrgp.data.observations import Observations
-from mrgp.supports import Axis, Field, Support
+from mrgp.supports import Axis, Field, Grid, Support, same_fields
 
 
 class Dataset:
@@ -165,11 +165,12 @@ class Dataset:
     def _check_covariates(self) -> None:
         first = self.observations[0]
         for o in self.observations:
-            had, has = ([f.names for f in s.covariates or ()] for s in (first.support, o.support))
-            if had != has:
+            had, has = (s.covariates or () for s in (first.support, o.support))
+            if not same_fields(had, has):
+                other = " from other fields" if _listed(had) == _listed(has) else ""
                 raise ValueError(
                     f"{o.label}: the covariates are {_listed(has)}, but {first.label} has"
-                    f" {_listed(had)}. Add them to all sources at once with"
+                    f" {_listed(had)}{other}. Add them to all sources at once with"
                     " Dataset([...]).with_covariates(...)."
                 )
 
@@ -279,6 +280,13 @@ def _with_common_axes(observations: list[Observations]) -> Iterator[Observations
                     stacklevel=4,
                 )
         support = harmonise(o.support, axes, o.label)
+        fields = () if support is o.support else o.support.covariates or ()
+        if any(callable(f.source) and not isinstance(f.source, Grid) for f in fields):
+            raise ValueError(
+                f"{o.label}: its covariates come from a function of numbers in other units, or from"
+                " another origin, than those of the first source. Add them to all sources at once"
+                " with Dataset([...]).with_covariates(...)."
+            )
         yield o if support is o.support else o.replace(support=support)
 
 
@@ -287,8 +295,8 @@ def rename_inputs(support: Support, names: tuple[str, ...]) -> Support:
     return dataclasses.replace(support, inputs=names)
 
 
-def _listed(names: list[tuple[str, ...]]) -> str:
-    return ", ".join(name for group in names for name in group) or "none"
+def _listed(fields: tuple[Field, ...]) -> str:
+    return ", ".join(name for field in fields for name in field.names) or "none"
 
 
 def _count(items: tuple[str, ...], noun: str) -> str:

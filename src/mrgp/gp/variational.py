@@ -6,12 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from mrgp._linalg import (
-    cholesky,
-    gaussian_kl,
-    log_determinant,
-    moments_from_natural,
-)
+from mrgp._linalg import gaussian_kl, moments_from_natural
 from mrgp._types import AnyArray, Scalar
 from mrgp.gp.conditioning import Information, LinearGaussian, features
 from mrgp.kernels import Kernel
@@ -62,14 +57,10 @@ class Natural(eqx.Module):
         """Return the q that maximises the bound, given what all data say (theory 2.4)."""
         return cls(known.score, jnp.eye(len(known.score)) + known.precision)
 
-    def moments(self) -> Moments:
-        """Return mean and covariance."""
-        return Moments(*moments_from_natural(self.shift, self.precision))
-
-    def divergence(self, moments: Moments) -> Float[Array, ""]:
-        """Return KL(q || N(0, I)), given the moments of this q."""
-        logarithm = -log_determinant(cholesky(jnp.asarray(self.precision)))
-        return gaussian_kl(moments.mean, jnp.trace(moments.covariance), logarithm)
+    def moments(self) -> tuple[Moments, Float[Array, ""]]:
+        """Return mean and covariance, and KL(q || N(0, I))."""
+        mean, covariance, log_det = moments_from_natural(self.shift, self.precision)
+        return Moments(mean, covariance), gaussian_kl(mean, jnp.trace(covariance), log_det)
 
     def step(self, at: Moments, slopes: Moments, rate: Scalar) -> "Natural":
         """Take a natural-gradient step on the bound (theory 2.5).

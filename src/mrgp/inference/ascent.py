@@ -13,7 +13,6 @@ from mrgp.inference.objectives import Objective, as_arrays, replace_q
 from mrgp.inference.optimisers import LBFGS, Optimum, Status, maximise
 from mrgp.inference.progress import Progress
 from mrgp.inference.stochastic import (
-    MINIBATCH_NATURAL_RATE,
     Adam,
     State,
     full_bound,
@@ -36,7 +35,7 @@ class Training:
     """All that a stochastic fit needs to go on: its state, and how the bound went so far.
 
     `bounds` has the mean of the bound over each stretch of steps; `plateau` is the stretch at which
-    the rate was last halved.
+    the rate was last halved. `natural` says that q(u) goes by natural gradients.
     """
 
     leaves: tuple[Any, ...]
@@ -45,6 +44,7 @@ class Training:
     bounds: Float[np.ndarray, " c"]
     halvings: int
     plateau: int
+    natural: bool
 
 
 def ascend(
@@ -61,8 +61,10 @@ def ascend(
     a window by more than its noise, the rate is halved; after the last halving the fit has
     converged. Ctrl-C keeps what there is.
     """
+    if training is not None and training.steps == 0:
+        seed, training = training.seed, None
     begun = None
-    if training is None and settings.warm_start and _has_q(objective):
+    if training is None and settings.warm_start and objective.has_q:
         objective, begun = warm_start(objective, log_unit, seed, progress)
     climb = _Climb(objective, settings, seed, training)
     if climb.untrained:
@@ -70,7 +72,7 @@ def ascend(
     if begun is not None and begun.code == "interrupted":
         return climb.optimum(begun)
     progress.start("fit", settings.steps)
-    status = Status("step limit", f"{settings.steps} steps; resume to go on")
+    status = Status("failed", "the fit ended in an error")
     try:
         if training is None:
             climb.state = optimal_q(objective, climb.state)
@@ -81,8 +83,12 @@ def ascend(
             if ending is not None:
                 status = ending
                 break
+        else:
+            status = Status("step limit", f"{climb.steps} steps; resume to go on")
     except KeyboardInterrupt:
-        status = Status("interrupted", "stopped by the user; what was learned so far is kept")
+        status = Status(
+            "interrupted", f"stopped by the user after {climb.steps} steps; resume to go on"
+        )
     finally:
         progress.finish(status.code)
     return climb.optimum(status)
@@ -93,8 +99,9 @@ def warm_start(
 ) -> tuple[Objective, Status]:
     """Begin where the collapsed bound is highest, on all rows or on a random sample of them."""
     rng = np.random.default_rng(seed)
-    share = min(1.0, WARM_ROWS / sum(map(len, objective.records)))
-    records = tuple(_sample(r, share, rng) for r in objective.records)
+    counts = _shares([len(r) for r in objective.records], WARM_ROWS)
+    pairs = zip(objective.records, counts, strict=True)
+    records = tuple(_sample(r, count, rng) for r, count in pairs)
     start, frozen = (replace_q(tree, None) for tree in (objective.start, objective.frozen))
     settings = LBFGS(max_steps=WARM_STEPS, starts=1, candidates=4)
     found = maximise(
@@ -111,10 +118,19 @@ def warm_start(
     return dataclasses.replace(objective, start=start), found.status
 
 
-def _sample(record: Record, share: float, rng: np.random.Generator) -> Record:
-    if share == 1.0:
+def _shares(counts: list[int], total: int) -> list[int]:
+    """Share rows out evenly; what small processes do not need goes to the larger ones."""
+    shares = [0] * len(counts)
+    left, total = len(counts), max(total, len(counts))
+    for i in sorted(range(len(counts)), key=lambda i: counts[i]):
+        shares[i] = min(counts[i], total // left)
+        left, total = left - 1, total - shares[i]
+    return shares
+
+
+def _sample(record: Record, count: int, rng: np.random.Generator) -> Record:
+    if count == len(record):
         return record
-    count = max(1, round(share * len(record)))
     rows = np.sort(rng.choice(len(record), count, replace=False))
     return dataclasses.replace(record.take(rows), weight=record.weight)
 
@@ -126,21 +142,19 @@ class _Climb:
         self.objective, self.settings = objective, settings
         self.seed = seed if training is None else training.seed
         sizes = tuple(map(len, objective.records))
-        if _has_q(objective):
+        if objective.has_q:
             processes = objective.frozen.processes
             sizes = batch_sizes(settings.batch, processes, objective.records)
-        elif settings.batch is not None:
+        elif settings.batch is not None or not isinstance(settings.natural, bool):
             raise ValueError(
-                'Adam: batch= needs a bound that is a sum over rows; use MRGP(method="svgp").'
+                "Adam: batch= and a step size natural= need a bound that is a sum over rows; use"
+                ' MRGP(method="svgp").'
             )
         self.batches = Batches(tuple(map(len, objective.records)), sizes, self.seed)
         self.size = float(sum(map(len, objective.records)))
         self.state: State = as_arrays(init(objective, settings))
         self.start = self.state.trained
         self.untrained = not jax.tree.leaves(self.state.trained)
-        if settings.natural is True and not self.batches.whole:
-            rate = jax.numpy.asarray(MINIBATCH_NATURAL_RATE)
-            self.state = dataclasses.replace(self.state, natural_rate=rate)
         self.steps, self.halvings, self.plateau, self.failures = 0, 0, 0, 0
         self.bounds: list[float] = []
         if training is not None:
@@ -203,7 +217,10 @@ class _Climb:
 
     def optimum(self, status: Status) -> Optimum:
         """Return what was learned, with all that is needed to go on."""
-        trained, bound = self._best()
+        try:
+            trained, bound = self._best()
+        except KeyboardInterrupt:
+            trained, bound = self.state.averaged, []
         training = Training(
             leaves=tuple(np.asarray(x) for x in jax.tree.leaves(self.state)),
             seed=self.seed,
@@ -211,6 +228,7 @@ class _Climb:
             bounds=np.array(self.bounds),
             halvings=self.halvings,
             plateau=self.plateau,
+            natural=self.state.q is not None,
         )
         model = model_of(self.objective, trained, self.state.q)
         return Optimum(trained, model, np.array([*self.bounds, *bound]), status, training)
@@ -221,13 +239,9 @@ class _Climb:
         Both bounds are those of all data with the best q: no minibatch has a say in them. The
         higher one comes with the parameters.
         """
-        if self.batches.whole or self.state.q is None:
+        if self.batches.whole:
             return self.state.trained, []
         candidates = [self.state.averaged, self.start]
         bounds = [full_bound(self.objective, self.state, c) for c in candidates]
         best = int(np.argmax(np.nan_to_num(bounds, nan=-np.inf)))
         return candidates[best], [bounds[best]]
-
-
-def _has_q(objective: Objective) -> bool:
-    return getattr(objective.start, "q", None) is not None

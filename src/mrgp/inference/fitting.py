@@ -1,6 +1,7 @@
 """`fit`: from a recipe and a dataset to a `Fit` that can predict."""
 
 import dataclasses
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,14 +11,14 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp._types import float64, to_numpy
-from mrgp.data import Dataset, Scaling, as_seed
+from mrgp.data import Dataset, Scaling, as_seed, harmonise
 from mrgp.inference.ascent import Training, ascend
-from mrgp.inference.objectives import Objective, build_objective, check_model
+from mrgp.inference.objectives import Objective, build_objective, check_model, replace_q
 from mrgp.inference.optimisers import LBFGS, Optimum, Status, maximise
 from mrgp.inference.progress import as_progress
 from mrgp.inference.stochastic import Adam
 from mrgp.parameters import Parameter, at_limit
-from mrgp.supports import Axis, Field
+from mrgp.supports import Axis, Field, same_fields
 
 
 class FitError(RuntimeError):
@@ -28,7 +29,9 @@ class FitError(RuntimeError):
 class Fit:
     """A fitted model: recipe, parameters, posterior, scaling, and how the fit went.
 
-    Exact fits carry the training data inside their posterior; `summary` says so.
+    Exact fits carry the training data inside their posterior; `summary` says so. `history` is the
+    bound after each step of L-BFGS. For Adam it is the mean over each stretch of 50 steps, on
+    minibatches their noisy estimate, with the bound of all the data at the end.
     """
 
     recipe: Any
@@ -45,6 +48,7 @@ class Fit:
     training: Training | None
     axes: tuple[Axis | None, ...] | None
     covariates: tuple[Field, ...] | None
+    checksum: int
 
     @property
     def processes(self) -> tuple[tuple[str, str], ...]:
@@ -73,27 +77,55 @@ class Fit:
         """Go on with a fit that was interrupted or ran out of steps, on the same data.
 
         A stochastic fit goes on exactly where it stopped, also after `save` and `load`; others
-        start again from the parameters found. `optimiser` may give other numbers of steps.
+        start again from the parameters found. `optimiser` may give other numbers of steps and
+        halvings.
         """
+        data = self._same_data(data)
         seen = self.recipe.view(data)
+        settings = self._same_settings(optimiser or self.optimiser)
+        natural = self.training is not None and self.training.natural
+        model = self.model.with_q() if natural else self.model
+        target = build_objective(model, seen, self.scaling, self.weights)
+        optimum = _optimise(target, settings, 0, progress, self.scaling, seen, self.training)
+        return _finish(self.recipe, data, seen, target, optimum, settings, self.scaling, throw)
+
+    def _same_data(self, data: Dataset) -> Dataset:
+        """Return the data in the order and the numbers of the fit, or say how they differ."""
         counts = _counts(data)
         if counts != self.counts:
             raise ValueError(
                 f"resume goes on with the data of the fit, which had {_in_words(self.counts)};"
                 f" these have {_in_words(counts)}. Call fit for other data."
             )
-        settings = optimiser or self.optimiser
+        if data.inputs != self.inputs or not same_fields(data.covariates, self.covariates):
+            raise ValueError(
+                f"resume: the inputs or their covariates are not those of the fit: {self.inputs}."
+            )
+        ordered = Dataset(
+            o.replace(support=harmonise(o.support, self.axes, o.label))
+            for o in (data[p] for p in self.processes)
+        )
+        if _checksum(ordered) != self.checksum:
+            raise ValueError(
+                "resume goes on with the data of the fit, but these have other values. Call fit"
+                " for other data."
+            )
+        return ordered
+
+    def _same_settings(self, settings: Any) -> LBFGS | Adam:
         if type(settings) is not type(self.optimiser):
             raise ValueError(
                 f"resume: the fit was made with {type(self.optimiser).__name__}; got"
                 f" {type(settings).__name__}."
             )
         if isinstance(settings, LBFGS):
-            settings = dataclasses.replace(settings, starts=1, candidates=0)
-        model = self.model if self.training is None else self.model.with_q()
-        target = build_objective(model, seen, self.scaling, self.weights)
-        optimum = _optimise(target, settings, 0, progress, self.scaling, seen, self.training)
-        return _finish(self.recipe, data, seen, target, optimum, settings, self.scaling, throw)
+            return dataclasses.replace(settings, starts=1, candidates=0)
+        free = {"steps": settings.steps, "halvings": settings.halvings}
+        if dataclasses.replace(self.optimiser, **free) != settings:
+            raise ValueError(
+                f"resume: only steps and halvings may differ from the first run's {self.optimiser}."
+            )
+        return settings
 
     def summary(self) -> str:
         """Describe the fit in words: data, status, parameters."""
@@ -155,10 +187,13 @@ def fit(
     seen = model.view(data)
     scaling = Scaling.of(seen)
     target = build_objective(model.build(seen, key), seen, scaling, weights)
-    stochastic = getattr(target.start, "q", None) is not None
-    settings = optimiser or (Adam() if stochastic else LBFGS())
+    settings = optimiser or (Adam() if target.has_q else LBFGS())
     if not isinstance(settings, LBFGS | Adam):
         raise TypeError(f"optimiser= takes mrgp.LBFGS() or mrgp.Adam(); got {settings!r}.")
+    if isinstance(settings, LBFGS) and target.has_q:
+        # The best q(u) of all is known, and with it the bound is the collapsed one.
+        parts = (replace_q(tree, None) for tree in (target.start, target.frozen))
+        target = Objective(*parts, records=target.records)
     optimum = _optimise(target, settings, as_seed(key), progress, scaling, seen)
     return _finish(model, data, seen, target, optimum, settings, scaling, throw)
 
@@ -212,7 +247,13 @@ def _finish(
         training=optimum.training,
         axes=data.axes,
         covariates=data.covariates,
+        checksum=_checksum(data),
     )
+
+
+def _checksum(data: Dataset) -> int:
+    """Return a number that tells other values apart."""
+    return zlib.crc32(np.concatenate([o.y[o.observed] for o in data]).tobytes())
 
 
 def _counts(data: Dataset) -> dict[tuple[str, str], tuple[int, int]]:

@@ -33,11 +33,16 @@ class Objective(eqx.Module):
         model = self.model(trained)
         return model.log_evidence(self.batch(rows)) + log_prior(model)
 
+    @property
+    def has_q(self) -> bool:
+        """Whether the bound has a q(u) of its own, and so is a sum over rows."""
+        return getattr(self.start, "q", None) is not None
+
     def batch(self, rows: Any) -> tuple[Record, ...]:
         """Return the records of a minibatch, weighted to stand for all."""
         if rows is None or all(r is None for r in rows):
             return self.records
-        if getattr(self.start, "q", None) is None:
+        if not self.has_q:
             raise ValueError(
                 'Minibatches need a bound that is a sum over rows; use MRGP(method="svgp").'
             )

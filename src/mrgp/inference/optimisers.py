@@ -41,6 +41,7 @@ class LBFGS:
                 raise ValueError(
                     f"LBFGS: {name} must be a whole number, at least {low}; got {value}."
                 )
+            object.__setattr__(self, name, int(value))
 
 
 @dataclasses.dataclass(frozen=True)

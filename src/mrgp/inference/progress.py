@@ -105,4 +105,9 @@ def as_progress(progress: Any) -> Progress:
                 f'progress= is "auto", "bar", "lines", True, False or an object; got {progress!r}.'
             )
         return named[progress]()
+    if isinstance(progress, type) or not isinstance(progress, Progress):
+        raise TypeError(
+            'progress= is "auto", "bar", "lines", True, False, or an object with the methods'
+            f" start(title, total), update(step, text) and finish(text); got {progress!r}."
+        )
     return progress

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int
 
 from mrgp._types import AnyArray, float64
 from mrgp.gp import Moments, Natural
+from mrgp.inference.batches import batch_sizes
 from mrgp.inference.objectives import Objective, as_arrays, replace_q
 from mrgp.parameters import limits, log_prior
 
@@ -52,6 +53,7 @@ class Adam:
                 raise ValueError(
                     f"Adam: {name} must be a whole number, at least {low}; got {value}."
                 )
+            object.__setattr__(self, name, int(value))
         if not 0 < self.rate < np.inf:
             raise ValueError(f"Adam: rate must be positive; got {self.rate}.")
         if not (isinstance(self.natural, bool) or 0 < self.natural <= 1):
@@ -107,13 +109,15 @@ def init(objective: Objective, optimiser: Adam | None = None) -> State:
     """
     settings = optimiser or Adam()
     trained, q = objective.start, None
-    if settings.natural and _has_q(objective):
+    if settings.natural and objective.has_q:
         q = Natural.standard(trained.q.mean.raw.shape[0])
         trained = replace_q(trained, None)
     model = model_of(objective, trained, q)
     raw = ravel_pytree(trained)[0].astype(float)
     low, high = limits(model)
-    rate = 1.0 if settings.natural is True else float(settings.natural)
+    rate = float(settings.natural)
+    if settings.natural is True and not _takes_all(objective, settings):
+        rate = MINIBATCH_NATURAL_RATE
     return as_arrays(
         State(
             trained=trained,
@@ -135,6 +139,8 @@ def step(objective: Objective, state: State, rows: Any = None) -> tuple[State, F
 
     `rows` selects a minibatch: for each process an array of row numbers, or None for all.
     """
+    if rows is not None:
+        _check_rows(objective, rows)
     return _step(*as_arrays((objective, state, rows)))
 
 
@@ -155,7 +161,7 @@ def _advance(objective: Objective, state: State, rows: Any) -> tuple[State, Arra
         value, slope = eqx.filter_value_and_grad(objective)(state.trained, rows)
         q = None
     else:
-        moments = state.q.moments()
+        moments, divergence = state.q.moments()
 
         def expected(trained: Any, moments: Moments) -> Array:
             model = model_of(objective, trained, state.q)
@@ -163,7 +169,7 @@ def _advance(objective: Objective, state: State, rows: Any) -> tuple[State, Arra
 
         both = jax.value_and_grad(expected, argnums=(0, 1))
         value, (slope, slopes) = both(state.trained, moments)
-        value = value - state.q.divergence(moments)
+        value = value - divergence
         q = state.q.step(moments, slopes, state.natural_rate)
     raw, tree = ravel_pytree(state.trained)
     # Optax counts in int32 and relies on promotion, which the host program may have made strict.
@@ -190,6 +196,34 @@ def _optimal_q(objective: Objective, state: State) -> Natural:
     return model_of(objective, state.trained, state.q).optimal_q(objective.records)
 
 
+def _takes_all(objective: Objective, settings: Adam) -> bool:
+    """Tell whether a batch of these settings is all of the data."""
+    sizes = batch_sizes(settings.batch, objective.frozen.processes, objective.records)
+    return sizes == tuple(map(len, objective.records))
+
+
+def _check_rows(objective: Objective, rows: Any) -> None:
+    counts = list(map(len, objective.records))
+    if len(rows) != len(counts):
+        raise ValueError(
+            f"step: rows needs an array, or None, for each of the {len(counts)} processes; got"
+            f" {len(rows)}."
+        )
+    for (source, task), chosen, n in zip(objective.frozen.processes, rows, counts, strict=True):
+        if chosen is None:
+            continue
+        index = np.asarray(chosen)
+        if (
+            index.ndim != 1
+            or index.dtype.kind not in "iu"
+            or not np.all((index >= 0) & (index < n))
+        ):
+            raise ValueError(
+                f"step: rows of source {source!r}, task {task!r} must be whole numbers from 0 to"
+                f" {n - 1} in one array; got {chosen!r}."
+            )
+
+
 def full_bound(objective: Objective, state: State, trained: Any) -> float:
     """Return the bound on all data of parameters with their best q."""
     return float(_full_bound(objective, state, trained))
@@ -197,12 +231,8 @@ def full_bound(objective: Objective, state: State, trained: Any) -> float:
 
 @eqx.filter_jit
 def _full_bound(objective: Objective, state: State, trained: Any) -> Array:
-    model = model_of(objective, trained, state.q)
+    model = replace_q(model_of(objective, trained, state.q), None)
     return model.log_evidence(objective.records) + log_prior(model)
-
-
-def _has_q(objective: Objective) -> bool:
-    return getattr(objective.start, "q", None) is not None
 
 
 def model_of(objective: Objective, trained: Any, q: Natural | None) -> Any:

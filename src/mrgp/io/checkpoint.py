@@ -16,7 +16,7 @@ from mrgp import gp, inference, kernels, models, parameters, supports
 from mrgp.data import Scaling
 from mrgp.inference import Fit
 
-SCHEMA = 1
+SCHEMA = 2
 HEADER = "header.json"
 
 _CLASSES = (
@@ -127,16 +127,18 @@ def load(path: Any, types: Sequence[type] = ()) -> Fit:
             raise ValueError(f"load: {path} is not a fit saved by mrgp.save: it has no {HEADER}.")
         try:
             header = json.loads(archive.read(HEADER))
-            newer = header["schema"] > SCHEMA
-            fit = None if newer else _decode(header["fit"], _Arrays(archive), registry)
+            schema = int(header["schema"])
+            fit = None if schema != SCHEMA else _decode(header["fit"], _Arrays(archive), registry)
         except (KeyError, TypeError, AttributeError, RecursionError, OSError, zlib.error) as error:
             raise ValueError(f"load: {path} is damaged ({error}). Save the fit again.") from None
         except json.JSONDecodeError as error:
             raise ValueError(f"load: {path} is damaged ({error}). Save the fit again.") from None
-    if newer:
+    if schema != SCHEMA:
+        newer = schema > SCHEMA
+        advice = "Update mrgp." if newer else "Fit again, or load it with the mrgp that wrote it."
         raise ValueError(
-            f"load: {path} has schema {header['schema']}, newer than this version's {SCHEMA}."
-            " Update mrgp."
+            f"load: {path} has schema {schema}, {'newer' if newer else 'older'} than this version's"
+            f" {SCHEMA}. {advice}"
         )
     if not isinstance(fit, Fit):
         raise ValueError(f"load: {path} holds no fit.")
@@ -172,7 +174,9 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
     """Turn a value into JSON, setting arrays aside."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
         arrays.append(np.asarray(value))
         return {"array": len(arrays) - 1}
     if isinstance(value, tuple | list):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -169,11 +170,24 @@ class Table:
             )
 
 
+def is_several(names: Any) -> bool:
+    """Tell several columns, in a list, an array or an index, from one.
+
+    >>> is_several(np.array(["a", "b"])), is_several("ab")
+    (True, False)
+    """
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+        return False
+    return getattr(names, "ndim", 1) > 0
+
+
 def as_list(names: Any) -> list[Any]:
     """Accept one column or several."""
     if names is None:
         return []
-    return list(names) if isinstance(names, list | tuple | np.ndarray) else [names]
+    if not is_several(names):
+        return [names]
+    return names.tolist() if hasattr(names, "tolist") else list(names)
 
 
 def _is_dated(column: Any) -> bool:
@@ -193,11 +207,20 @@ def _to_numbers(kind: str) -> str:
 
 
 def _window_name(start: str) -> str:
-    """Return what is left of a column's name without "start", "lower" or "min"."""
+    """Return a column's name without the word "start", "lower" or "min" at one of its ends.
+
+    >>> [_window_name(name) for name in ("time_start", "Min lon", "LonMin", "minute", "started_at")]
+    ['time', 'lon', 'Lon', 'minute', 'started_at']
+    """
     for word in ("start", "lower", "min"):
-        for affix in (f"_{word}", f"{word}_", word):
-            if start.lower().endswith(affix):
-                return start[: -len(affix)]
-            if start.lower().startswith(affix):
-                return start[len(affix) :]
+        capital = word.title()
+        for ends in (
+            rf"(?i:(^|[_ ]+){word}$)",
+            rf"(?i:^{word}[_ ]+)",
+            rf"(?<=[a-z0-9]){capital}$",
+            rf"^({word}|{capital})(?=[A-Z])",
+        ):
+            rest, found = re.subn(ends, "", start)
+            if found:
+                return rest
     return start

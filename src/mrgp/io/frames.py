@@ -8,7 +8,7 @@ import numpy as np
 
 from mrgp.data import Observations
 from mrgp.io import geography
-from mrgp.io.columns import Table, as_list
+from mrgp.io.columns import Table, as_list, is_several
 from mrgp.io.sides import Side, order_of, restore, sides_of, support_of
 from mrgp.prediction import Prediction
 from mrgp.supports import Kind, Product, Support, polygons, product
@@ -42,7 +42,8 @@ def from_frame(
     `y` is a missing value; a missing place is an error.
 
     The inputs are those of the geometry, then `x`, then the windows. A window goes by the name of
-    its start without "start", "lower" or "min" ("time" if nothing is left and it holds dates).
+    its start without the word "start", "lower" or "min" ("time" if nothing is left and it holds
+    dates).
     `inputs=` gives other names, or the same names in another order, or a mapping of some.
 
     Dates become numbers: `time_unit` ("s", "min", "h" or "D") since 1970-01-01 UTC. Those without
@@ -64,6 +65,8 @@ def from_frame(
     Boxes(2 means: date 424800 to 424802, width 1)
     """
     columns, starts, ends = as_list(x), as_list(start), as_list(end)
+    several = is_several(y)
+    y = as_list(y) if several else y
     wanted = [*columns, *starts, *ends, *as_list(y), *as_list(geometry)]
     table = Table.of(frame, wanted, WHERE)
     if not (columns or starts or geometry is not None):
@@ -85,7 +88,6 @@ def from_frame(
         support = _on_geometry(shapes, sides, inputs, kind, spacing)
     if y is None:
         return support
-    several = not isinstance(y, str) and isinstance(y, list | tuple)
     made = []
     for column in as_list(y):
         noise = _of_column(noise_variance, column, y, "noise_variance")
@@ -200,13 +202,13 @@ def _of_column(value: Any, column: Any, columns: Any, argument: str) -> Any:
                 f"{WHERE}: {argument}= names {unknown[0]!r}, which is not among y={columns!r}."
             )
         return value.get(column)
-    several = isinstance(columns, list | tuple) or argument != "noise_variance"
-    if isinstance(value, list | tuple) and several:
-        if len(value) != len(as_list(columns)):
+    if is_several(value) and (is_several(columns) or argument != "noise_variance"):
+        each = as_list(value)
+        if len(each) != len(as_list(columns)):
             raise ValueError(
                 f"{WHERE}: {argument}= needs one for each of y={columns!r}; got {value!r}."
             )
-        return value[as_list(columns).index(column)]
+        return each[as_list(columns).index(column)]
     if argument == "task" and value is not None and len(as_list(columns)) > 1:
         raise ValueError(
             f"{WHERE}: {len(as_list(columns))} columns cannot all be the task {value!r}. Give a"

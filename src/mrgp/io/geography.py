@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from mrgp.data.axes import LOCAL, NEAREST_POLE, WIDEST
 from mrgp.io.sides import DECIMALS, Side
 from mrgp.supports import Axis
 
-WIDEST = 5.0
-NEAREST_POLE = 80.0
 EQUATORIAL_KM = 6378.137
 FLATTENING = 1 / 298.257223563
 DEGREES = ("EPSG:4326", "OGC:CRS84", "WGS84", "WGS 84", 4326)
@@ -65,10 +64,7 @@ def local_axes(lon: Any, lat: Any, where: str) -> tuple[Axis, Axis]:
     if max(width, height) > WIDEST or abs(centre) > NEAREST_POLE:
         raise ValueError(
             f"{where}: the data span {width:.3g} degrees of longitude and {height:.3g} of latitude"
-            f" about latitude {centre:.3g}. Local kilometres serve up to {WIDEST:g} degrees, and"
-            f" {NEAREST_POLE:g} from the equator. Project the data to a metric CRS that suits them,"
-            " the same for all sources, and pass the projected coordinates with crs=False; or"
-            " choose a smaller area."
+            f" about latitude {centre:.3g}. {LOCAL}."
         )
     across, along = kilometres_per_degree(centre)
     return (

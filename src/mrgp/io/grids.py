@@ -53,8 +53,10 @@ def from_grid(
     Dates become numbers as in `from_frame`. Dimensions that CF attributes call longitude and
     latitude (or that are named so and `crs="EPSG:4326"` is given) become local kilometres;
     `crs=False` leaves degrees. Longitudes may run from 0 to 360. Task and units are the array's
-    name and its attribute, unless given. Scalar coordinates are left out: `expand_dims` makes one
-    an input. A Dataset of coordinates alone gives the support, to predict on.
+    name and its attribute, unless given. `noise_variance` is a number, an array of the grid's
+    shape, a DataArray with the same coordinates in any order, or the name of a variable of the
+    Dataset. Scalar coordinates are left out: `expand_dims` makes one an input. A Dataset of
+    coordinates alone gives the support, to predict on.
 
     >>> import numpy as np, xarray as xr
     >>> grid = xr.DataArray(np.ones((2, 3)), {"y": [3.0, 1.0], "x": [0.0, 1.0, 2.0]}, name="no2")
@@ -94,7 +96,7 @@ def from_grid(
         _flatten(grid, shape),
         task=task or str(grid.name or "value"),
         name=name or "source",
-        noise_variance=_flatten(noise_variance, shape),
+        noise_variance=_noise(noise_variance, array, grid, shape),
         units=units or grid.attrs.get("units"),
     )
 
@@ -243,8 +245,61 @@ def _degrees(grid: Any, dims: list[str], crs: Any) -> tuple[int, int] | None:
     return (lon[0], lat[0]) if len(lon) == len(lat) == 1 else None
 
 
-def _flatten(values: Any, dims: list[str]) -> Any:
-    return values.transpose(*dims).to_numpy().ravel() if hasattr(values, "transpose") else values
+def _flatten(values: Any, dims: list[str]) -> np.ndarray:
+    return values.transpose(*dims).to_numpy().ravel()
+
+
+def _noise(given: Any, array: Any, grid: Any, dims: list[str]) -> Any:
+    """Return noise variances in the order of the regions, or one number for all."""
+    import xarray as xr
+
+    if isinstance(given, str):
+        given = _variable(array, given)
+    if isinstance(given, xr.DataArray) and given.ndim:
+        return _flatten(_aligned(given, grid), dims)
+    if given is None or np.ndim(given) < 2:
+        return given
+    values = np.asanyarray(given)
+    if values.shape != grid.shape:
+        raise ValueError(
+            f"{WHERE}: noise_variance= needs the shape of the grid, {grid.shape} along"
+            f" {[str(d) for d in grid.dims]}; got {values.shape}."
+        )
+    return values.transpose([grid.dims.index(d) for d in dims]).ravel()
+
+
+def _variable(array: Any, name: str) -> Any:
+    known = [str(variable) for variable in getattr(array, "data_vars", ())]
+    if name not in known:
+        raise ValueError(
+            f"{WHERE}: noise_variance={name!r} must name a variable of the Dataset; there are"
+            f" {known}. Or give the values, as a DataArray."
+        )
+    return array[name]
+
+
+def _aligned(noise: Any, grid: Any) -> Any:
+    """Put noise variances in the order of the grid, coordinate by coordinate."""
+    wanted = [str(d) for d in grid.dims]
+    if sorted(map(str, noise.dims)) != sorted(wanted):
+        raise ValueError(
+            f"{WHERE}: noise_variance= needs the dimensions {wanted} of the grid; got"
+            f" {[str(d) for d in noise.dims]}. Call broadcast_like, or isel, first."
+        )
+    for dim in wanted:
+        here, there = _index(grid, dim), _index(noise, dim)
+        if here.equals(there):
+            continue
+        place = there.get_indexer(here) if there.is_unique else np.array([-1])
+        if len(here) != len(there) or not here.is_unique or np.any(place < 0):
+            raise ValueError(
+                f"{WHERE}: noise_variance= has other coordinates along {dim!r} than the grid, which"
+                f" has {len(here)} from {here.min()} to {here.max()}; got {len(there)} from"
+                f" {there.min()} to {there.max()}. Bring them together with reindex_like, or give a"
+                " NumPy array of the grid's shape."
+            )
+        noise = noise.isel({dim: place})
+    return noise
 
 
 def _grid_sides(item: Observations | Prediction) -> list[Side]:

@@ -37,7 +37,7 @@ class Stationary(LeafKernel):
     def pair(
         self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
     ) -> Float[Array, "*batch"]:
-        columns = jnp.array(self.columns)
+        columns = np.array(self.columns)
         precision = jnp.stack([1.0 / scale**2 for scale in self.per_input(self.lengthscale)])
         squared = _squared_distance(precision, x[..., columns], z[..., columns])
         return self.variance * self.profile(squared)

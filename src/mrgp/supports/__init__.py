@@ -5,7 +5,7 @@ from mrgp.supports.base import Atoms, Kind, Partition, Support
 from mrgp.supports.clusters import Clusters, overlap_clusters
 from mrgp.supports.concat import concat
 from mrgp.supports.congruence import Shapes, congruent
-from mrgp.supports.covariates import Field, Grid, extend_all
+from mrgp.supports.covariates import Field, Grid, extend_all, same_fields
 from mrgp.supports.geometry import Geometry
 from mrgp.supports.outlines import Outlines
 from mrgp.supports.polygons import Polygons, polygons
@@ -55,4 +55,5 @@ __all__ = [
     "points",
     "polygons",
     "product",
+    "same_fields",
 ]

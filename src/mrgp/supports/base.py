@@ -73,7 +73,10 @@ class Support(eqx.Module):
 
     @abc.abstractmethod
     def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Support":
-        """Write x as scale * x + offset, with positive scales; the functional stays the same."""
+        """Write x as scale * x + offset, with positive scales; the functional stays the same.
+
+        What `axes` said of the numbers no longer holds: whoever moves a support sets them anew.
+        """
 
     @abc.abstractmethod
     def atoms(self, along: tuple[int, ...] = (), rule: Rule = DEFAULT_RULE) -> Atoms:
@@ -142,7 +145,8 @@ class Support(eqx.Module):
         a function of the node coordinates [k, d] that returns [k] or [k, c]; `names` names what a
         function returns and `inputs` the columns it is given (default: all). Regions become nodes
         along the inputs that the source depends on. Predictions from a fit on such supports find
-        the covariates themselves.
+        the covariates themselves. A function sees the support's own numbers: kilometres and hours
+        where places and dates were read by `from_frame`; a grid is looked up in degrees and dates.
 
         >>> import mrgp
         >>> mrgp.points([[0.0], [2.0]]).with_covariates(lambda x: x[:, 0] ** 2, "height")

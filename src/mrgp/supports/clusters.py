@@ -3,17 +3,19 @@
 import collections
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from mrgp.supports.base import Support
-from mrgp.supports.components import Corners, Index, Links, components, ranges
+from mrgp.supports.components import Corners, Index, Links, by_appearance, components, ranges
+from mrgp.supports.concat import require_same_axes
 from mrgp.supports.footprints import NEGLIGIBLE, overlapping, rectangles
 from mrgp.supports.polygons import Polygons
 from mrgp.supports.product import Product
+from mrgp.supports.regions import Nodes
 
 _AT_ONCE = 2**21
 
@@ -44,16 +46,19 @@ class Clusters:
         return f"Clusters({text}{f', {self.split} split' if self.split else ''})"
 
 
-def overlap_clusters(supports: Sequence[Support], *, largest: int | None = None) -> Clusters:
+def overlap_clusters(supports: Iterable[Any], *, largest: int | None = None) -> Clusters:
     """Group observations whose supports overlap, across and within sources.
+
+    `supports` is a list of supports, or of observations, or a dataset.
 
     Two regions overlap where they share a place, a box being half-open, [lower, upper): boxes that
     touch do not overlap, a point on a common edge belongs to the upper box, points overlap where
     they are equal, and so do sides of zero width. Overlaps of less than a millionth of a box's
     width are taken for rounding. Nodes overlap what one of their nodes lies in or coincides with.
     Polygons overlap where they have area in common (more than a millionth of the smaller), and
-    hold the points of their interior. Products overlap where all their factors do. A cluster is
-    all that is connected by overlaps, of any source.
+    hold the points of their interior. Products overlap where all their factors do.
+    Regions with covariates or weights overlap as they did without. A cluster is all that is
+    connected by overlaps, of any source.
 
     With `largest`, a cluster of more observations is halved, at the median centre along the input
     where its centres spread most relative to all centres, until no part is larger.
@@ -65,17 +70,18 @@ def overlap_clusters(supports: Sequence[Support], *, largest: int | None = None)
     >>> found.labels
     (array([0, 1]), array([0, 2]))
     """
-    supports = tuple(supports)
+    supports = tuple(getattr(item, "support", item) for item in supports)
     _check(supports, largest)
     sizes = [len(support) for support in supports]
     links = Links(sum(sizes))
-    pieces = _all_pieces(supports)
+    regions = [_without_covariates(s, number) for number, s in enumerate(supports)]
+    pieces = _all_pieces(regions, supports[0].input_names)
     _join_boxes(pieces, links)
     _join_polygons(pieces, links)
     labels, split = links.labels(), 0
     if largest is not None:
-        labels, split = _split(labels, np.concatenate([_centres(s) for s in supports]), largest)
-    labels, counts = _by_appearance(labels)
+        labels, split = _split(labels, np.concatenate([_centres(r) for r in regions]), largest)
+    labels, _, counts = by_appearance(labels)
     return Clusters(tuple(np.split(labels, np.cumsum(sizes)[:-1])), counts, split)
 
 
@@ -93,8 +99,20 @@ def _check(supports: tuple[Support, ...], largest: Any) -> None:
                 f"{where}: all supports need the same inputs; number 0 has"
                 f" {supports[0].input_names} and number {i} {support.input_names}."
             )
+        require_same_axes(supports[0], support, where)
+        if _added(support) != _added(supports[0]):
+            raise ValueError(
+                f"{where}: all supports need the same covariates; number 0 has"
+                f" {_added(supports[0])} and number {i} {_added(support)}. Add them to all with"
+                " with_covariates, or to none."
+            )
     if largest is not None and (not isinstance(largest, int | np.integer) or largest < 1):
         raise ValueError(f"{where}: largest= is a number of observations; got {largest!r}.")
+
+
+def _added(support: Support) -> int:
+    """Return the number of inputs that are covariates; they come last."""
+    return sum(len(field.names) for field in support.covariates or ())
 
 
 class _Pieces(NamedTuple):
@@ -121,6 +139,12 @@ class _Regions(NamedTuple):
     columns: tuple[int, ...] = ()
 
 
+def _without_covariates(support: Support, number: int) -> _Regions:
+    """Write a support as boxes and polygons over the inputs that are no covariates."""
+    made, own = _regions(support, number), support.dimension - _added(support)
+    return made._replace(lower=made.lower[..., :own], upper=made.upper[..., :own])
+
+
 def _regions(support: Support, number: int) -> _Regions:
     """Write a support as boxes and polygons."""
     if isinstance(support, Product):
@@ -135,9 +159,25 @@ def _regions(support: Support, number: int) -> _Regions:
         lower, upper = (np.asarray(bound)[:, None, :] for bound in support.bounds)
         used = np.ones((len(support), 1), bool)
         return _Regions(lower, upper, used, support.outlines.shapes, (0, 1))
+    if isinstance(support, Nodes) and support.solid:
+        return _origin(support, number)
     atoms = support.atoms()
     used = np.asarray(atoms.weights) != 0
     return _Regions(np.asarray(atoms.lower), np.asarray(atoms.upper), used | ~used.any(1)[:, None])
+
+
+def _origin(support: Nodes, number: int) -> _Regions:
+    """Write the regions that nodes stand for; the covariates that came later are zero."""
+    if support.origin is None:
+        raise ValueError(
+            f"overlap_clusters: support number {number} has nodes that stand for regions, which"
+            " they no longer know, as after quadrature, or in a copy moved to other axes or by"
+            " affine or shift. Give the regions before that; add covariates and weights after"
+            " Dataset([...]) has brought all to common axes."
+        )
+    made = _regions(support.origin.regions, number)
+    later = ((0, 0), (0, 0), (0, support.dimension - made.lower.shape[-1]))
+    return made._replace(lower=np.pad(made.lower, later), upper=np.pad(made.upper, later))
 
 
 def _product(parts: list[_Regions], columns: tuple[tuple[int, ...], ...], number: int) -> _Regions:
@@ -167,17 +207,15 @@ def _product(parts: list[_Regions], columns: tuple[tuple[int, ...], ...], number
     )
 
 
-def _all_pieces(supports: tuple[Support, ...]) -> _Pieces:
+def _all_pieces(found: list[_Regions], names: tuple[str, ...]) -> _Pieces:
     """Write all regions as pieces, numbered through the sources."""
-    found = [_regions(support, number) for number, support in enumerate(supports)]
     shaped = {part.columns for part in found if part.shapes is not None}
     if len(shaped) > 1:
-        names = supports[0].input_names
         over = " and over ".join(str(tuple(names[d] for d in c)) for c in sorted(shaped))
         raise ValueError(
             f"overlap_clusters: all polygons need the same inputs; got some over {over}."
         )
-    starts = np.cumsum([0, *(len(s) for s in supports)])
+    starts = np.cumsum([0, *(len(part.used) for part in found)])
     region = [np.nonzero(part.used)[0] + start for part, start in zip(found, starts, strict=False)]
     lower = np.concatenate([part.lower[part.used] for part in found])
     upper = np.concatenate([part.upper[part.used] for part in found])
@@ -277,9 +315,10 @@ def _join(things: Index, labels: Index, links: Links) -> None:
     links.add(things, things[first[index]])
 
 
-def _centres(support: Support) -> Float[np.ndarray, "n d"]:
-    lower, upper = support.bounds
-    return 0.5 * (np.asarray(lower) + np.asarray(upper))
+def _centres(regions: _Regions) -> Float[np.ndarray, "n d"]:
+    used = regions.used[..., None]
+    lower = np.where(used, regions.lower, np.inf).min(1)
+    return 0.5 * (lower + np.where(used, regions.upper, -np.inf).max(1))
 
 
 def _split(labels: Index, centres: Float[np.ndarray, "n d"], largest: int) -> tuple[Index, int]:
@@ -300,14 +339,3 @@ def _split(labels: Index, centres: Float[np.ndarray, "n d"], largest: int) -> tu
             rows = rows[np.argsort(scaled[rows, widest], kind="stable")]
             stack += [rows[len(rows) // 2 :], rows[: len(rows) // 2]]
     return labels, len(large)
-
-
-def _by_appearance(labels: Index) -> tuple[Index, Int[np.ndarray, " k"]]:
-    """Number labels 0, 1, ... as they first appear; return how often each does, too."""
-    _, first, index, counts = np.unique(
-        labels, return_index=True, return_inverse=True, return_counts=True
-    )
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return rank[index], counts[order]

@@ -237,3 +237,18 @@ def ranges(first: Index, stop: Index) -> tuple[Int[np.ndarray, " k"], Int[np.nda
     counts = stop - first
     which = np.repeat(np.arange(len(first)), counts)
     return which, np.arange(len(which)) + np.repeat(first - (np.cumsum(counts) - counts), counts)
+
+
+def by_appearance(labels: Index) -> tuple[Index, Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+    """Number labels 0, 1, ... as they first appear; return where each does, and how often.
+
+    >>> [found.tolist() for found in by_appearance(np.array([7, 3, 7]))]
+    [[0, 1, 0], [0, 1], [2, 1]]
+    """
+    _, first, index, counts = np.unique(
+        labels, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[index], first[order], counts[order]

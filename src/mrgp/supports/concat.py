@@ -1,19 +1,24 @@
 """Supports one after another."""
 
+import dataclasses
+from collections.abc import Sequence
+
 import numpy as np
 
 from mrgp.supports.base import Support
 from mrgp.supports.covariates import same_fields
+from mrgp.supports.origins import Origin
 from mrgp.supports.polygons import Polygons, concat_polygons
 from mrgp.supports.product import Product
-from mrgp.supports.regions import Boxes, Points, join_nodes
+from mrgp.supports.regions import Boxes, Nodes, Points, join_nodes
 
 
 def concat(*supports: Support) -> Support:
     """Join supports of one kind and one set of inputs.
 
-    Points become boxes of zero width beside boxes, and one-node regions beside nodes. Products of
-    the same groups of inputs are joined part by part.
+    Points become boxes of zero width beside boxes, and one-node regions beside nodes. Boxes and
+    polygons mix neither with nodes nor with one another, and nodes that stand for regions do not
+    mix with others. Products of the same groups of inputs are joined part by part.
 
     >>> from mrgp import intervals, points
     >>> concat(points([[1.0]]), intervals([0.0], [2.0]))
@@ -36,12 +41,14 @@ def concat(*supports: Support) -> Support:
         return _concat_products(products, len(supports))
     if all(isinstance(s, Points | Boxes) for s in supports):
         return _concat_boxes(supports)
-    if any(isinstance(s, Boxes) for s in supports):
+    if any(isinstance(s, Boxes | Polygons) or s.solid != supports[0].solid for s in supports):
         raise ValueError(
-            "concat: boxes and nodes do not mix; turn the boxes into nodes first,"
-            " for example boxes.quadrature(mrgp.GaussLegendre(5))."
+            "concat: boxes and polygons mix neither with nodes nor with one another. Keep them as"
+            " sources of one Dataset, or turn regions into plain nodes first, for example"
+            " made = boxes.quadrature(mrgp.GaussLegendre(5)) and then"
+            " mrgp.nodes(made.x, made.weights, inputs=made.inputs, kind=made.kind)."
         )
-    return join_nodes(supports)
+    return dataclasses.replace(join_nodes(supports), origin=_joint_origin(supports))
 
 
 def _check_pair(first: Support, other: Support) -> None:
@@ -51,17 +58,34 @@ def _check_pair(first: Support, other: Support) -> None:
             "concat: supports must agree in kind and inputs; got"
             f" {first.kind} of {first.input_names} and {other.kind} of {other.input_names}."
         )
-    if other.axes != first.axes:
-        raise ValueError(
-            "concat: supports must agree in what their numbers mean; got the axes"
-            f" {first.axes} and {other.axes}. Read them as one frame or grid, or keep them as"
-            " sources of one Dataset, which brings them to common axes."
-        )
+    require_same_axes(first, other, "concat")
     if not same_fields(other.covariates, first.covariates):
         raise ValueError(
             "concat: supports must have their covariates from the same grids or functions. Join"
             " the supports first, and then call with_covariates."
         )
+
+
+def require_same_axes(first: Support, other: Support, where: str) -> None:
+    """Refuse supports whose numbers count from different origins or in different units."""
+    if other.axes != first.axes:
+        raise ValueError(
+            f"{where}: supports must agree in what their numbers mean; got the axes"
+            f" {first.axes} and {other.axes}. Read them as one frame or grid, or keep them as"
+            " sources of one Dataset, which brings them to common axes."
+        )
+
+
+def _joint_origin(supports: Sequence[Support]) -> Origin | None:
+    """Return the regions that all the nodes were laid out in, where these can be joined."""
+    origins = [s.origin for s in supports if isinstance(s, Nodes) and s.origin is not None]
+    if not origins or len(origins) < len(supports):
+        return None
+    try:
+        return Origin(concat(*(origin.regions for origin in origins)))
+    except ValueError:
+        # Nodes of boxes and of polygons mix where boxes and polygons do not.
+        return None
 
 
 def _concat_boxes(supports: tuple[Support, ...]) -> Support:

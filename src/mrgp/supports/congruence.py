@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 
 from mrgp._types import AnyArray
 from mrgp.supports.base import Support
+from mrgp.supports.components import by_appearance
 from mrgp.supports.product import Product
 
 MOST_SHAPES = 256
@@ -41,13 +42,10 @@ def congruent(support: Support, most: int = MOST_SHAPES) -> Shapes | None:
     codes = np.zeros(len(support), np.int64)
     for part in parts:
         codes = _mixed(codes, _codes(part))
-    _, first, index = np.unique(codes, return_index=True, return_inverse=True)
+    index, first, _ = by_appearance(codes)
     if len(first) > min(most, max(1, len(support) // 2)):
         return None
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return Shapes(support[first[order]], rank[index])
+    return Shapes(support[first], index)
 
 
 def _codes(support: Support) -> Int[np.ndarray, " n"]:

@@ -10,6 +10,7 @@ from scipy.interpolate import RegularGridInterpolator
 
 from mrgp.supports.axes import Axis
 from mrgp.supports.base import Interpolation, Kind, Partition, Support, check_inputs
+from mrgp.supports.origins import Origin
 from mrgp.supports.product import of_parts
 from mrgp.supports.quadrature import Midpoint, Rule
 from mrgp.supports.regions import Boxes, Nodes, Points
@@ -271,12 +272,16 @@ def same_fields(first: tuple[Field, ...] | None, second: tuple[Field, ...] | Non
 def _apart(
     support: Support, used: tuple[int, ...], rest: tuple[int, ...], rule: Rule
 ) -> tuple[Nodes, list[Support]]:
-    """Return nodes over the columns `used`, and what stays as it is over the rest."""
+    """Return nodes over the columns `used`, and what stays as it is over the rest.
+
+    The nodes keep the regions that they are laid out in.
+    """
     whole, *others = support.factors((used, rest)) if rest else (support,)
     nodes = whole.quadrature(rule)
     atoms = nodes.atoms()
     x, weights = np.asarray(atoms.lower), np.asarray(atoms.weights)
-    return Nodes(x, weights, wide=nodes.solid, kind=whole.kind), others
+    origin = getattr(whole, "origin", None) or (Origin(whole) if nodes.solid else None)
+    return Nodes(x, weights, wide=nodes.solid, origin=origin, kind=whole.kind), others
 
 
 def _from_xarray(source: Any, names: Any, inputs: Any, method: str) -> Field:

@@ -33,15 +33,17 @@ class Outlines:
     """The geometries of polygons, for maps and overlaps; arithmetic never sees them.
 
     `factor` multiplies the integral over each, and `densities` are the fields that weight the
-    places inside. Outlines are equal where they are the same object.
+    places inside; they are stale where the shapes have moved away from the numbers that such a
+    function was written for. Outlines are equal where they are the same object.
     """
 
     shapes: np.ndarray
     factor: Float[np.ndarray, " n"]
     densities: tuple[Any, ...] = ()
+    stale: bool = False
 
     def __getitem__(self, index: Any) -> "Outlines":
-        return Outlines(self.shapes[index], self.factor[index], self.densities)
+        return dataclasses.replace(self, shapes=self.shapes[index], factor=self.factor[index])
 
 
 class Pieces(NamedTuple):

@@ -59,7 +59,7 @@ class Polygons(Nodes):
         x, lower, upper = (scale * v + offset for v in (self.x, self.lower, self.upper))
         spacing = scale.max() * self.spacing
         return dataclasses.replace(
-            self, x=x, lower=lower, upper=upper, spacing=spacing, outlines=None
+            self, x=x, lower=lower, upper=upper, spacing=spacing, outlines=None, axes=None
         )
 
     def weighted(self, source: Any, *, inputs: Any = None, method: str = "linear") -> "Polygons":
@@ -87,6 +87,12 @@ class Polygons(Nodes):
             raise ValueError(
                 "refine: these polygons have no outlines, as in a copy that was moved by affine or"
                 " shift. Refine the polygons as they were made."
+            )
+        if self.outlines.stale:
+            raise ValueError(
+                "refine: these polygons are weighted by a function of other numbers than they are"
+                " in now, as a Dataset brought them to its axes. Refine the polygons as they were"
+                " made, or weight them by an xarray grid, which is looked up in dates and degrees."
             )
         steps = 0.5 * np.asarray(self.spacing) if spacing is None else spacing
         steps = _check_spacing(steps, len(self), "refine")
@@ -162,7 +168,7 @@ def concat_polygons(parts: Sequence[Polygons]) -> Polygons:
         shapes, factor = (
             np.concatenate([getattr(o, k) for o in kept]) for k in ("shapes", "factor")
         )
-        joined = Outlines(shapes, factor, kept[0].densities)
+        joined = Outlines(shapes, factor, kept[0].densities, any(o.stale for o in kept))
     return Polygons(nodes.x, nodes.weights, spacing, lower, upper, joined, **first.labels)
 
 

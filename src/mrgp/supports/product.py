@@ -61,7 +61,7 @@ class Product(Support):
             part.affine(scale[list(columns)], offset[list(columns)])
             for part, columns in zip(self.parts, self.columns, strict=True)
         )
-        return dataclasses.replace(self, parts=tuple(parts))
+        return dataclasses.replace(self, parts=tuple(parts), axes=None)
 
     @property
     def blocks(self) -> Partition:

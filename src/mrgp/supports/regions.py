@@ -20,6 +20,7 @@ from mrgp.supports.base import (
     check_kind,
     require_finite,
 )
+from mrgp.supports.origins import Origin
 from mrgp.supports.quadrature import DEFAULT_RULE, Rule
 
 
@@ -53,7 +54,7 @@ class Points(Support):
         return self.x, self.x
 
     def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Points":
-        return dataclasses.replace(self, x=scale * self.x + offset)
+        return dataclasses.replace(self, x=scale * self.x + offset, axes=None)
 
     @property
     def blocks(self) -> Partition:
@@ -81,19 +82,22 @@ class Points(Support):
 class Nodes(Support):
     """Weighted sums over given nodes; nodes of zero weight are padding.
 
-    `wide` are the inputs along which the nodes were laid out inside regions of positive measure.
+    `wide` are the inputs along which the nodes were laid out inside regions of positive measure,
+    and `origin` has those regions; a copy with other coordinates (`affine`) has none.
     """
 
     x: NodeInputs
     weights: NodeWeights
     wide: tuple[int, ...] = eqx.field(static=True, default=(), kw_only=True)
+    origin: Origin | None = eqx.field(static=True, default=None, kw_only=True)
 
     def __len__(self) -> int:
         return self.x.shape[0]
 
     def __getitem__(self, index: Any) -> "Nodes":
-        index = as_rows(index, len(self))
-        return dataclasses.replace(self, x=self.x[index], weights=self.weights[index])
+        i = as_rows(index, len(self))
+        origin = None if self.origin is None else self.origin[i]
+        return dataclasses.replace(self, x=self.x[i], weights=self.weights[i], origin=origin)
 
     @property
     def dimension(self) -> int:
@@ -118,7 +122,7 @@ class Nodes(Support):
         return self.wide
 
     def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Nodes":
-        return dataclasses.replace(self, x=scale * self.x + offset)
+        return dataclasses.replace(self, x=scale * self.x + offset, origin=None, axes=None)
 
     def atoms(self, along: tuple[int, ...] = (), rule: Rule = DEFAULT_RULE) -> Atoms:
         return Atoms(self.x, self.x, self.weights, (True,) * self.dimension)
@@ -165,7 +169,7 @@ class Boxes(Support):
 
     def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Boxes":
         lower, upper = scale * self.lower + offset, scale * self.upper + offset
-        return dataclasses.replace(self, lower=lower, upper=upper)
+        return dataclasses.replace(self, lower=lower, upper=upper, axes=None)
 
     @property
     def pointlike(self) -> tuple[bool, ...]:
@@ -321,10 +325,7 @@ def _boxes(
 
 
 def join_nodes(supports: Sequence[Support]) -> Nodes:
-    """Join nodes of several supports, padded to one number a region.
-
-    What is joined is solid along the inputs where all of them are.
-    """
+    """Join nodes of supports that are solid along the same inputs, padded to one number each."""
     parts = [support.atoms() for support in supports]
     width = max(part.weights.shape[1] for part in parts)
     pad = [width - part.weights.shape[1] for part in parts]
@@ -333,9 +334,8 @@ def join_nodes(supports: Sequence[Support]) -> Nodes:
         for p, k in zip(parts, pad, strict=True)
     ]
     weights = [np.pad(p.weights, ((0, 0), (0, k))) for p, k in zip(parts, pad, strict=True)]
-    wide = set(supports[0].solid).intersection(*(s.solid for s in supports))
-    made = Nodes(np.concatenate(x), np.concatenate(weights), **supports[0].labels)
-    return dataclasses.replace(made, wide=tuple(sorted(wide)))
+    first = supports[0]
+    return Nodes(np.concatenate(x), np.concatenate(weights), wide=first.solid, **first.labels)
 
 
 def center_points(support: Support) -> Points:
