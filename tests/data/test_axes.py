@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import mrgp
 from mrgp.data import common_axes, harmonise
@@ -87,7 +88,8 @@ def test_totals_over_nodes_of_a_product_are_named_by_its_inputs():
 
 def test_covariates_know_which_regions_have_an_extent():
     mixed = on(mrgp.intervals([0.0, 1.0], [1.0, 1.0], inputs="t", kind="sum"), DAYS)
-    added = mixed.with_covariates(lambda x: x[:, 0] ** 2, "c")
+    dates = np.datetime64("1970-01-01", "ns") + np.arange(4) * np.timedelta64(1, "D")
+    added = mixed.with_covariates(xr.DataArray(np.arange(4.0), {"t": dates}, ["t"], "c"))
     np.testing.assert_allclose(harmonise(added, (HOURS, None)).total, [24.0, 1.0])
 
 

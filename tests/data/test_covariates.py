@@ -49,3 +49,22 @@ def test_prediction_refuses_covariates_of_another_field():
     other = places.with_covariates(lambda x: x[:, 0], "height")
     with pytest.raises(ValueError, match=r"come from other fields than the fit's. Leave them out"):
         mrgp.predict(fit, other)
+
+
+def test_covariates_follow_the_numbers_also_where_it_predicts():
+    frame = pd.DataFrame({"time": pd.date_range("2024-01-01", periods=6, freq="h")})
+    hours, days = (mrgp.from_frame(frame, "time", time_unit=u) for u in ("h", "D"))
+    data = mrgp.Dataset([source(hours, "a")]).with_covariates(height, "c")
+    fit = mrgp.fit(mrgp.MRGP(), data, optimiser=mrgp.LBFGS(max_steps=3, starts=1, candidates=0))
+    np.testing.assert_allclose(mrgp.predict(fit, days).mean, mrgp.predict(fit, hours).mean)
+    with pytest.raises(ValueError, match="predict: its covariates come from a function of numbers"):
+        mrgp.predict(fit, days.with_covariates(height, "c"))
+
+
+def test_plain_numbers_with_a_function_are_taken_as_they_are():
+    frame = pd.DataFrame({"time": pd.date_range("2024-01-01", periods=3, freq="h")})
+    hours = mrgp.from_frame(frame, "time").with_covariates(height, "c")
+    plain = mrgp.points(hours.x[:, :1], inputs=("time",)).with_covariates(height, "c")
+    with pytest.warns(UserWarning, match="source 'b', task 'value': the input 'time' is in plain"):
+        joined = mrgp.Dataset([source(hours, "a"), source(plain, "b")])
+    np.testing.assert_allclose(joined["a"].support.x, joined["b"].support.x)

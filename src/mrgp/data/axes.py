@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from mrgp.supports import Axis, Boxes, Grid, Nodes, Polygons, Product, Support
+from mrgp.supports import Axis, Boxes, Grid, Nodes, Polygons, Product, Support, same_turn
 
 WIDEST = 5.0
 NEAREST_POLE = 80.0
@@ -61,6 +61,7 @@ def harmonise(support: Support, axes: Axes | None, label: str = "the support") -
             )
         scale[d], offset[d] = wanted.from_axis(_nearest_turn(mine, wanted))
     if np.any(scale != 1) or np.any(offset != 0):
+        _require_movable(support, label)
         support = _moved(_measured(support, scale, label), scale, offset)
     support = dataclasses.replace(support, axes=axes if any(axes) else None)
     _require_local(support, label)
@@ -98,8 +99,17 @@ def _nearest_turn(axis: Axis, other: Axis) -> Axis:
     """Count longitudes from the same side of the date line as another axis does."""
     if axis.quantity != "longitude":
         return axis
-    turns = round((axis.origin - other.origin) / 360)
-    return dataclasses.replace(axis, origin=axis.origin - 360.0 * turns) if turns else axis
+    return dataclasses.replace(axis, origin=float(same_turn(axis.origin, other.origin)))
+
+
+def _require_movable(support: Support, label: str) -> None:
+    """Refuse covariates that a function gave for the old numbers: for the new ones they differ."""
+    if any(not isinstance(field.source, Grid) for field in support.covariates or ()):
+        raise ValueError(
+            f"{label}: its covariates come from a function of numbers in other units, or from"
+            " another origin. Add them to all sources at once, with"
+            " Dataset([...]).with_covariates(...); a fit finds them itself where it predicts."
+        )
 
 
 def _require_local(support: Support, label: str) -> None:

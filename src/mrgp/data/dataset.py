@@ -1,16 +1,15 @@
 """A dataset: observation processes that see one world."""
 
 import dataclasses
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import jax
 import numpy as np
 
-from mrgp.data.axes import common_axes, describe, harmonise
+from mrgp.data.axes import common_axes, harmonise, warn_of_plain_numbers
 from mrgp.data.observations import Observations
-from mrgp.supports import Axis, Field, Grid, Support, same_fields
+from mrgp.supports import Axis, Field, Support, same_fields
 
 
 class Dataset:
@@ -271,22 +270,8 @@ def _with_common_axes(observations: list[Observations]) -> Iterator[Observations
     """Bring all sources to the first axis that is known of each input, and say where none is."""
     axes = common_axes([o.support for o in observations])
     for o in observations:
-        for d, axis in enumerate(axes or ()):
-            if axis is not None and (o.support.axes is None or o.support.axes[d] is None):
-                warnings.warn(
-                    f"{o.label}: the input {o.support.input_names[d]!r} is in plain numbers, which"
-                    f" are taken as {describe(axis)}, as other sources have it. Read it with"
-                    " from_frame or from_grid to be sure.",
-                    stacklevel=4,
-                )
+        warn_of_plain_numbers(o.support, axes, o.label, "other sources have", stacklevel=4)
         support = harmonise(o.support, axes, o.label)
-        fields = () if support is o.support else o.support.covariates or ()
-        if any(callable(f.source) and not isinstance(f.source, Grid) for f in fields):
-            raise ValueError(
-                f"{o.label}: its covariates come from a function of numbers in other units, or from"
-                " another origin, than those of the first source. Add them to all sources at once"
-                " with Dataset([...]).with_covariates(...)."
-            )
         yield o if support is o.support else o.replace(support=support)
 
 

@@ -239,7 +239,7 @@ class _Climb:
         Both bounds are those of all data with the best q: no minibatch has a say in them. The
         higher one comes with the parameters.
         """
-        if self.batches.whole:
+        if self.batches.whole or self.steps == 0:
             return self.state.trained, []
         candidates = [self.state.averaged, self.start]
         bounds = [full_bound(self.objective, self.state, c) for c in candidates]

@@ -167,9 +167,9 @@ def fit(
 
     `weights` are composite weights, by (source, task) or by source. `optimiser` is `LBFGS` or
     `Adam` with settings of your own; the default is L-BFGS, and Adam on minibatches for
-    `method="svgp"`. `progress` is "auto", "bar",
-    "lines", None or an object; Ctrl-C stops the fit and keeps the best parameters. A numerical
-    failure raises `FitError` unless `throw=False`, and is then told by `Fit.status`.
+    `method="svgp"`. `progress` is "auto", "bar", "lines", None or an object; Ctrl-C stops the fit
+    and keeps the best parameters. A numerical failure raises `FitError` unless `throw=False`, and
+    is then told by `Fit.status`.
 
     >>> import mrgp
     >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])

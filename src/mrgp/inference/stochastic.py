@@ -1,4 +1,4 @@
-"""Adam for the parameters and natural gradients for q(u), on minibatches (theory 2.5, 3.6)."""
+"""Adam for the parameters and natural gradients for q(u), on minibatches (theory 2.5)."""
 
 import dataclasses
 from collections.abc import Mapping

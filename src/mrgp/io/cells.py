@@ -6,9 +6,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from mrgp.io.clock import instants
-from mrgp.io.geography import same_turn
 from mrgp.io.sides import Side
-from mrgp.supports import Axis
+from mrgp.supports import Axis, same_turn
 
 Column = Float[np.ndarray, " n"]
 

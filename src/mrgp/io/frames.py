@@ -11,7 +11,7 @@ from mrgp.io import geography
 from mrgp.io.columns import Table, as_list, is_several
 from mrgp.io.sides import Side, order_of, restore, sides_of, support_of
 from mrgp.prediction import Prediction
-from mrgp.supports import Kind, Product, Support, polygons, product
+from mrgp.supports import Kind, Product, Support, polygons, product, same_turn
 
 WHERE = "from_frame"
 
@@ -238,7 +238,7 @@ def _regions(support: Support) -> tuple[dict[str, Any], Any]:
 def _shown(numbers: np.ndarray, side: Side) -> Any:
     values = restore(numbers, side.axis)
     if side.axis is not None and side.axis.quantity == "longitude":
-        return np.where(np.abs(values) > 180, geography.same_turn(values, 0.0), values)
+        return np.where(np.abs(values) > 180, same_turn(values, 0.0), values)
     return values
 
 

@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from mrgp.data.axes import LOCAL, NEAREST_POLE, WIDEST
 from mrgp.io.sides import DECIMALS, Side
-from mrgp.supports import Axis
+from mrgp.supports import Axis, same_turn
 
 EQUATORIAL_KM = 6378.137
 FLATTENING = 1 / 298.257223563
@@ -71,16 +71,6 @@ def local_axes(lon: Any, lat: Any, where: str) -> tuple[Axis, Axis]:
         Axis("longitude", float(middle), 1 / across, "km"),
         Axis("latitude", float(centre), 1 / along, "km"),
     )
-
-
-def same_turn(lon: Any, about: float) -> Float[np.ndarray, "..."]:
-    """Return longitudes within half a turn of one of them.
-
-    >>> same_turn([359.5, 0.5], 0.0)
-    array([-0.5,  0.5])
-    """
-    lon = np.asarray(lon, dtype=np.float64)
-    return lon - 360.0 * np.round((lon - about) / 360.0)
 
 
 def localise(lon: Side, lat: Side, where: str) -> tuple[Side, Side]:

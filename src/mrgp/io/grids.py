@@ -14,7 +14,7 @@ from mrgp.io.clock import check_time_unit, wall_clock
 from mrgp.io.columns import as_list
 from mrgp.io.sides import Side, order_of, restore, sides_of, support_of
 from mrgp.prediction import Prediction
-from mrgp.supports import Boxes, Kind, Points
+from mrgp.supports import Boxes, Kind, Points, same_turn
 
 WHERE = "from_grid"
 GEOGRAPHIC = {
@@ -361,7 +361,7 @@ def _cells_at(side: Side, values: np.ndarray) -> np.ndarray | None:
     wanted = side.axis
     if wanted is not None and (axis is None) != (wanted.quantity == "time"):
         if wanted.quantity == "longitude":
-            numbers = geography.same_turn(numbers, wanted.origin)
+            numbers = same_turn(numbers, wanted.origin)
         numbers = (numbers - wanted.origin) / wanted.step
     cells = np.abs(numbers[:, None] - 0.5 * (side.lower + side.upper)).argmin(1)
     slack = 1e-6 * (np.ptp(side.upper) or 1.0)

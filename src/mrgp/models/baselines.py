@@ -1,4 +1,4 @@
-"""Baselines of the paper: the product likelihood, and regions as their centres (theory 6)."""
+"""Baselines of the paper: the product likelihood, and regions as their centres."""
 
 import dataclasses
 from typing import Any

@@ -1,6 +1,6 @@
 """WHERE a value lives: points, nodes, boxes, polygons, products; quadrature; overlap clusters."""
 
-from mrgp.supports.axes import Axis
+from mrgp.supports.axes import Axis, same_turn
 from mrgp.supports.base import Atoms, Kind, Partition, Support
 from mrgp.supports.clusters import Clusters, overlap_clusters
 from mrgp.supports.concat import concat
@@ -56,4 +56,5 @@ __all__ = [
     "polygons",
     "product",
     "same_fields",
+    "same_turn",
 ]

@@ -1,7 +1,10 @@
 """What the numbers of an input mean: dates, degrees of longitude and latitude."""
 
 import dataclasses
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
 
 Quantity = Literal["time", "longitude", "latitude"]
 
@@ -34,3 +37,13 @@ class Axis:
                 f"An axis of {other.quantity} cannot be written as one of {self.quantity}."
             )
         return other.step / self.step, (other.origin - self.origin) / self.step
+
+
+def same_turn(lon: Any, about: float) -> Float[np.ndarray, "..."]:
+    """Return longitudes within half a turn of one of them.
+
+    >>> same_turn([359.5, 0.5], 0.0)
+    array([-0.5,  0.5])
+    """
+    lon = np.asarray(lon, dtype=np.float64)
+    return np.asarray(lon - 360.0 * np.round((lon - about) / 360.0))

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.interpolate import RegularGridInterpolator
 
-from mrgp.supports.axes import Axis
+from mrgp.supports.axes import Axis, same_turn
 from mrgp.supports.base import Interpolation, Kind, Partition, Support, check_inputs
 from mrgp.supports.origins import Origin
 from mrgp.supports.product import of_parts
@@ -371,8 +371,7 @@ def _physical(column: np.ndarray, axis: Axis | None, grid: Grid, d: int, where: 
     if axis.quantity != "longitude":
         return values
     # Grids count degrees from -180 or from 0: the same place is a turn away.
-    middle = 0.5 * (grid.coordinates[d][0] + grid.coordinates[d][-1])
-    return values - 360.0 * np.round((values - middle) / 360.0)
+    return same_turn(values, 0.5 * (grid.coordinates[d][0] + grid.coordinates[d][-1]))
 
 
 def _into_range(column: np.ndarray, centres: np.ndarray) -> np.ndarray:
