@@ -21,7 +21,7 @@ FURTHEST = 12.0
 
 
 class Prior(eqx.Module):
-    """A density over a positive parameter."""
+    """A density over a parameter."""
 
     @abc.abstractmethod
     def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
@@ -85,6 +85,17 @@ class HalfNormal(Prior):
     def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
         constant = 0.5 * jnp.log(2 / jnp.pi) - jnp.log(self.scale)
         return constant - 0.5 * (value / self.scale) ** 2
+
+
+class Normal(Prior):
+    """N(mean, sd^2), for parameters of either sign."""
+
+    mean: Any
+    sd: Any = _hyperparameter()
+
+    def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
+        z = (value - self.mean) / self.sd
+        return -0.5 * z**2 - jnp.log(self.sd) - 0.5 * jnp.log(2 * jnp.pi)
 
 
 class Transform(eqx.Module):
@@ -232,12 +243,20 @@ def bounded(value: Any, low: float, high: float, prior: Prior | None = None) -> 
     return Parameter(raw, _Bounded(_number(low), _number(high)), prior)
 
 
-def real(value: Any, *, scale: Any = 1.0) -> Parameter:
+def real(value: Any, prior: Prior | None = None, *, scale: Any = 1.0) -> Parameter:
     """Make a trained unconstrained parameter; `scale` is the size of one unit for the optimiser."""
     value = _number(value)
-    return Parameter(
-        np.zeros_like(value), _Real(value, np.broadcast_to(_number(scale), value.shape))
-    )
+    transform = _Real(value, np.broadcast_to(_number(scale), value.shape))
+    return Parameter(np.zeros_like(value), transform, prior)
+
+
+def stretched(parameter: Parameter, factor: float) -> Parameter:
+    """Start a trained positive parameter at `factor` times its value, within its limits."""
+    if not (parameter.trainable and isinstance(parameter.transform, _Positive)):
+        return parameter
+    floor, scale = parameter.transform.floor, parameter.transform.scale
+    raw = np.log(np.maximum(factor * parameter.value - floor, 1e-3 * scale) / scale)
+    return eqx.tree_at(lambda p: p.raw, parameter, np.clip(raw, *parameter.transform.bounds()))
 
 
 def lower_triangular(matrix: Any) -> Parameter:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 import mrgp
-from mrgp.gp import covariance as module
+from mrgp.gp import chunks
 from mrgp.gp import cross_covariance, full_covariance, variance
 from mrgp.kernels import Binding
 from mrgp.parameters import unwrap
@@ -233,7 +233,7 @@ def test_chunks_change_nothing(name, monkeypatch):
     first, second = CASES[first].support, CASES[second].support
     with jax.enable_x64(True):
         whole = covariance_and_slopes(recipe, first, second)
-        monkeypatch.setattr(module, "_CPU_CHUNK_BYTES", 1)
+        monkeypatch.setattr(chunks, "_CPU_CHUNK_BYTES", 1)
         parts = covariance_and_slopes(recipe, first, second)
     for a, b in zip(whole, parts, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-15)
@@ -245,7 +245,7 @@ def test_a_last_chunk_that_is_not_full_changes_nothing(monkeypatch):
         kernel = bound(PRODUCTS["RBF"])
         whole = cross_covariance(kernel, first, second)
         two_rows = 2 * 8 * len(second)
-        monkeypatch.setattr(module, "_CPU_CHUNK_BYTES", two_rows)
+        monkeypatch.setattr(chunks, "_CPU_CHUNK_BYTES", two_rows)
         parts = cross_covariance(kernel, first, second)
     np.testing.assert_allclose(parts, whole, rtol=1e-14)
 

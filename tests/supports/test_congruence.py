@@ -165,8 +165,8 @@ def test_the_collapsed_bound_does_not_see_the_shapes(name):
         kernel = bound(STATIONARY[name])
         bounds = [
             collapsed_log_evidence(
-                kernel,
-                (LinearGaussian(record.support, np.ones(()), values, np.full(36, 0.3), shapes),),
+                (kernel,),
+                (LinearGaussian(record.support, np.ones(1), values, np.full(36, 0.3), shapes),),
                 z,
             )
             for shapes in (record.shapes, None)

@@ -1,7 +1,9 @@
 """Kernel MEETS support: covariances of aggregates, conditioning, inducing inputs."""
 
+from mrgp.gp.chunks import map_rows, rows_at_a_time, sum_rows
 from mrgp.gp.conditioning import (
     Information,
+    Kernels,
     LinearGaussian,
     Posterior,
     collapsed_log_evidence,
@@ -9,6 +11,7 @@ from mrgp.gp.conditioning import (
     exact_log_evidence,
     exact_posterior,
     information,
+    whiteners,
 )
 from mrgp.gp.covariance import (
     QuadratureError,
@@ -19,17 +22,31 @@ from mrgp.gp.covariance import (
     variance,
 )
 from mrgp.gp.inducing import Inducing, place
+from mrgp.gp.mixtures import EntropyBound, Mixture
+from mrgp.gp.products import (
+    AtNodes,
+    Marginal,
+    block_information,
+    mean_at_nodes,
+    sum_of_products,
+)
 from mrgp.gp.variational import Moments, Natural, Whitened, expected_log_likelihood
 
 __all__ = [
+    "AtNodes",
+    "EntropyBound",
     "Inducing",
     "Information",
+    "Kernels",
     "LinearGaussian",
+    "Marginal",
+    "Mixture",
     "Moments",
     "Natural",
     "Posterior",
     "QuadratureError",
     "Whitened",
+    "block_information",
     "collapsed_log_evidence",
     "collapsed_posterior",
     "cross_covariance",
@@ -38,8 +55,14 @@ __all__ = [
     "expected_log_likelihood",
     "full_covariance",
     "information",
+    "map_rows",
+    "mean_at_nodes",
     "needs_nodes",
     "place",
     "quadrature_error",
+    "rows_at_a_time",
+    "sum_of_products",
+    "sum_rows",
     "variance",
+    "whiteners",
 ]

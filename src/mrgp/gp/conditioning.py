@@ -27,14 +27,20 @@ from mrgp.supports import DEFAULT_RULE, Points, Rule, Shapes, Support
 BLOCK_BYTES = 2**25
 
 
+Kernels = tuple[Kernel, ...]
+"""The kernels of independent GPs, f_1 to f_Q (bound and unwrapped)."""
+
+Ratio = Float[AnyArray, " q"]
+
+
 class LinearGaussian(NamedTuple):
-    """Residuals e = r L f + noise of one source.
+    """Residuals e = sum_q r_q L f_q + noise of one source, for independent GPs f_q.
 
     `noise` is the effective noise variance of every row, s2 / phi under a composite weight phi.
     """
 
     support: Support
-    ratio: Float[AnyArray, ""]
+    ratio: Ratio
     residual: Float[Array, " n"]
     noise: Float[Array, " n"]
     shapes: Shapes | None = None
@@ -48,39 +54,44 @@ class LinearGaussian(NamedTuple):
 
 
 class Posterior(eqx.Module):
-    """A Gaussian process given data, as covariances with a set of anchors.
+    """Gaussian processes given data, as covariances with a set of anchors.
 
-    With k the covariances between L f and the anchors: mean k^T alpha, variance
-    var(L f) - |root k|^2. Anchors are inducing inputs, or the data's own supports. `unexplained` is
-    the prior variance that inducing inputs cannot express, as a share of the noise, on average.
+    With k the covariances between g = sum_q r_q L f_q and the anchors: mean k^T alpha, variance
+    var(g) - |root k|^2. Anchors are inducing inputs of each f_q, or the data's own supports, with
+    ratios of their own. `unexplained` is the prior variance that inducing inputs cannot express,
+    as a share of the noise, on average.
     """
 
     anchors: tuple[Support, ...]
-    ratios: tuple[Float[AnyArray, ""], ...]
+    ratios: tuple[Ratio, ...]
     alpha: Float[AnyArray, " m"]
     root: Float[AnyArray, "r m"]
     unexplained: Float[AnyArray, ""]
 
     def moments(
-        self, kernel: Kernel, support: Support, rule: Rule = DEFAULT_RULE
+        self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
     ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        """Return mean and variance of L f on a support."""
-        cross = self._cross(kernel, support, rule)
+        """Return mean and variance of sum_q r_q L f_q on a support."""
+        cross = self._cross(kernels, ratio, support, rule)
         explained = jnp.sum((cross @ self.root.T) ** 2, 1)
-        return cross @ self.alpha, jnp.maximum(variance(kernel, support, rule) - explained, 0.0)
+        parts = (r**2 * variance(k, support, rule) for k, r in zip(kernels, ratio, strict=True))
+        prior = functools.reduce(jnp.add, parts)
+        return cross @ self.alpha, jnp.maximum(prior - explained, 0.0)
 
     def joint(
-        self, kernel: Kernel, support: Support, rule: Rule = DEFAULT_RULE
+        self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
     ) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
-        """Return mean and full covariance of L f on a support."""
-        cross = self._cross(kernel, support, rule)
+        """Return mean and full covariance of sum_q r_q L f_q on a support."""
+        cross = self._cross(kernels, ratio, support, rule)
         explained = cross @ self.root.T
-        prior = cross_covariance(kernel, support, support, rule)
+        prior = _mixed(kernels, ratio, support, ratio, support, rule)
         return cross @ self.alpha, prior - explained @ explained.T
 
-    def _cross(self, kernel: Kernel, support: Support, rule: Rule) -> Float[Array, "n m"]:
+    def _cross(
+        self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule
+    ) -> Float[Array, "n m"]:
         blocks = (
-            r * cross_covariance(kernel, support, anchor, rule)
+            _mixed(kernels, ratio, support, r, anchor, rule)
             for anchor, r in zip(self.anchors, self.ratios, strict=True)
         )
         return jnp.concatenate(list(blocks), 1)
@@ -89,46 +100,72 @@ class Posterior(eqx.Module):
 Sources = tuple[LinearGaussian, ...]
 
 
+def _mixed(
+    kernels: Kernels, ratio: Ratio, first: Support, other: Ratio, second: Support, rule: Rule
+) -> Float[Array, "n m"]:
+    """Return the covariance between sum_q r_q L f_q and sum_q r'_q L' f_q."""
+    parts = (
+        r * s * cross_covariance(k, first, second, rule)
+        for k, r, s in zip(kernels, ratio, other, strict=True)
+    )
+    return functools.reduce(jnp.add, parts)
+
+
 def exact_log_evidence(
-    kernel: Kernel, sources: Sources, rule: Rule = DEFAULT_RULE
+    kernels: Kernels, sources: Sources, rule: Rule = DEFAULT_RULE
 ) -> Float[Array, ""]:
     """Return the log evidence under the dense covariance (theory 2.3)."""
     residual = jnp.concatenate([s.residual for s in sources])
-    return gaussian_log_density(residual, _exact_factor(kernel, sources, rule))
+    return gaussian_log_density(residual, _exact_factor(kernels, sources, rule))
 
 
-def exact_posterior(kernel: Kernel, sources: Sources, rule: Rule = DEFAULT_RULE) -> Posterior:
+def exact_posterior(kernels: Kernels, sources: Sources, rule: Rule = DEFAULT_RULE) -> Posterior:
     """Condition on the data, anchored at the data's own supports."""
-    factor = _exact_factor(kernel, sources, rule)
+    factor = _exact_factor(kernels, sources, rule)
     root = inverse_lower(factor)
     alpha = root.T @ (root @ jnp.concatenate([s.residual for s in sources]))
     anchors, ratios = zip(*((s.support, s.ratio) for s in sources), strict=True)
     return Posterior(anchors, ratios, alpha, root, jnp.zeros(()))
 
 
-def _exact_factor(kernel: Kernel, sources: Sources, rule: Rule) -> Float[Array, "n n"]:
-    blocks = full_covariance(kernel, tuple(s.support for s in sources), rule)
-    scaled = [
-        [a.ratio * b.ratio * block for b, block in zip(sources, row, strict=True)]
-        for a, row in zip(sources, blocks, strict=True)
-    ]
+def _exact_factor(kernels: Kernels, sources: Sources, rule: Rule) -> Float[Array, "n n"]:
+    total = jnp.zeros(())
+    for q, kernel in enumerate(kernels):
+        blocks = full_covariance(kernel, tuple(s.support for s in sources), rule)
+        scaled = [
+            [a.ratio[q] * b.ratio[q] * block for b, block in zip(sources, row, strict=True)]
+            for a, row in zip(sources, blocks, strict=True)
+        ]
+        total = total + jnp.block(scaled)
     noise = jnp.concatenate([s.noise for s in sources])
-    return cholesky(add_diagonal(jnp.block(scaled), noise))
+    return cholesky(add_diagonal(total, noise))
+
+
+Whiteners = tuple[Float[Array, "m m"], ...]
+
+
+def whiteners(kernels: Kernels, locations: Float[AnyArray, "m d"]) -> Whiteners:
+    """Return what turns the inducing variables of each GP white."""
+    return tuple(whitener(k.cross(locations, locations)) for k in kernels)
 
 
 def features(
-    kernel: Kernel,
+    kernels: Kernels,
     data: LinearGaussian,
     locations: Float[AnyArray, "m d"],
-    whiten: Float[Array, "m m"],
+    whiten: Whiteners,
     rule: Rule = DEFAULT_RULE,
-) -> tuple[Float[Array, "m n"], Float[Array, " n"]]:
-    """Return the covariance of r L f with whitened inducing variables, and its own variance."""
+) -> tuple[Float[Array, "qm n"], Float[Array, " n"]]:
+    """Return the covariance of sum_q r_q L f_q with whitened inducing variables, and its variance.
+
+    Inducing variables of all GPs are stacked, those of the first GP first.
+    """
     inducing = Points(locations, jnp.ones(locations.shape[0]))
-    ratio = jnp.asarray(data.ratio)
-    cross = ratio * cross_covariance(kernel, data.support, inducing, rule)
-    own = ratio**2 * variance_by_shape(kernel, data.support, data.shapes, rule)
-    return whiten @ cross.T, own
+    stacked, own = [], jnp.zeros(len(data.support))
+    for kernel, ratio, white in zip(kernels, jnp.asarray(data.ratio), whiten, strict=True):
+        stacked.append(white @ (ratio * cross_covariance(kernel, data.support, inducing, rule)).T)
+        own = own + ratio**2 * variance_by_shape(kernel, data.support, data.shapes, rule)
+    return jnp.concatenate(stacked), own
 
 
 class Information(NamedTuple):
@@ -155,18 +192,18 @@ class Information(NamedTuple):
 
 
 def information(
-    kernel: Kernel,
+    kernels: Kernels,
     sources: Sources,
     locations: Float[AnyArray, "m d"],
-    whiten: Float[Array, "m m"],
+    whiten: Whiteners,
     rule: Rule = DEFAULT_RULE,
 ) -> Information:
     """Sum the information of all rows, so many at a time that memory does not grow with n."""
-    m = locations.shape[0]
+    m = len(kernels) * locations.shape[0]
     size = max(1, BLOCK_BYTES // (8 * m))
 
     def of_rows(data: LinearGaussian, used: Float[Array, " b"]) -> Information:
-        alpha, own = features(kernel, data, locations, whiten, rule)
+        alpha, own = features(kernels, data, locations, whiten, rule)
         scale = used / jnp.sqrt(data.noise)
         basis, residual = alpha * scale[None, :], data.residual * scale
         return Information(
@@ -201,32 +238,33 @@ def information(
 
 
 def collapsed_log_evidence(
-    kernel: Kernel,
+    kernels: Kernels,
     sources: Sources,
     locations: Float[AnyArray, "m d"],
     rule: Rule = DEFAULT_RULE,
 ) -> Float[Array, ""]:
     """Return the collapsed lower bound on the log evidence (theory 2.4)."""
-    whiten = whitener(kernel.cross(locations, locations))
-    return information(kernel, sources, locations, whiten, rule).log_evidence
+    whiten = whiteners(kernels, locations)
+    return information(kernels, sources, locations, whiten, rule).log_evidence
 
 
 def collapsed_posterior(
-    kernel: Kernel,
+    kernels: Kernels,
     sources: Sources,
     locations: Float[AnyArray, "m d"],
     rule: Rule = DEFAULT_RULE,
 ) -> Posterior:
     """Condition through inducing inputs with the optimal q(u) of the collapsed bound."""
-    whiten = whitener(kernel.cross(locations, locations))
-    known = information(kernel, sources, locations, whiten, rule)
+    whiten = whiteners(kernels, locations)
+    known = information(kernels, sources, locations, whiten, rule)
     factor = cholesky(add_diagonal(known.precision, 1.0))
     whitened = solve_upper(factor, solve_lower(factor, known.score))
     # I - (I + B B^T)^-1 by eigenvectors: one root, so that prediction is one matrix product.
     eigenvalues, vectors = jnp.linalg.eigh(known.precision)
     shrink = jnp.maximum(eigenvalues, 0.0) / (1.0 + jnp.maximum(eigenvalues, 0.0))
-    root = (jnp.sqrt(shrink)[:, None] * vectors.T) @ whiten
-    anchors = (Points(locations, jnp.ones(locations.shape[0])),)
+    white = jax.scipy.linalg.block_diag(*whiten)
+    root = (jnp.sqrt(shrink)[:, None] * vectors.T) @ white
+    anchors = (Points(locations, jnp.ones(locations.shape[0])),) * len(kernels)
     count = sum(s.residual.shape[0] for s in sources)
-    alpha = whiten.T @ whitened
-    return Posterior(anchors, (jnp.ones(()),), alpha, root, known.unexplained / count)
+    alpha = white.T @ whitened
+    return Posterior(anchors, tuple(jnp.eye(len(kernels))), alpha, root, known.unexplained / count)

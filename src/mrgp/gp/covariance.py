@@ -19,6 +19,7 @@ from jaxtyping import Array, Float
 
 from mrgp._types import float64
 from mrgp.gp.averages import DEFAULT_ORDER, Interval, interval_mean
+from mrgp.gp.chunks import map_rows, rows_at_a_time
 from mrgp.kernels import Binding, Factor, Kernel, Stationary, Term, White, has_white, is_stationary
 from mrgp.kernels import Product as ProductKernel
 from mrgp.kernels.base import View
@@ -38,8 +39,6 @@ from mrgp.supports import (
     along,
 )
 
-_CPU_CHUNK_BYTES = 2**20
-_GPU_CHUNK_BYTES = 2**28
 _CLOSED_FORM_SHARE = 8
 _SYMMETRIC_BLOCKS = 4
 _MANY_NODES = 16
@@ -340,21 +339,5 @@ def _by_chunks(
     function: Callable[[Array, Array, Array], Array], atoms: Atoms, width: int, closed: bool
 ) -> Array:
     """Apply a function to rows of atoms, as many at a time as stay in cache at `width` each."""
-    budget = _CPU_CHUNK_BYTES if jax.default_backend() == "cpu" else _GPU_CHUNK_BYTES
-    if closed:
-        budget //= _CLOSED_FORM_SHARE
-    arrays = tuple(jnp.asarray(x) for x in atoms[:3])
-    n = arrays[0].shape[0]
-    size = max(1, budget // (8 * max(width, 1)))
-    if n <= size:
-        return function(*arrays)
-    chunks = math.ceil(n / size)
-    size = math.ceil(n / chunks)
-
-    def split(x: Array) -> Array:
-        padding = [(0, chunks * size - n)] + [(0, 0)] * (x.ndim - 1)
-        return jnp.pad(x, padding).reshape(chunks, size, *x.shape[1:])
-
-    checkpointed = jax.checkpoint(lambda parts: function(*parts))
-    result = jax.lax.map(checkpointed, tuple(split(x) for x in arrays))
-    return result.reshape(chunks * size, *result.shape[2:])[:n]
+    size = rows_at_a_time(width, _CLOSED_FORM_SHARE if closed else 1)
+    return map_rows(function, atoms[:3], size)

@@ -8,8 +8,7 @@ from jaxtyping import Array, Float
 
 from mrgp._linalg import gaussian_kl, moments_from_natural
 from mrgp._types import AnyArray, Scalar
-from mrgp.gp.conditioning import Information, LinearGaussian, features
-from mrgp.kernels import Kernel
+from mrgp.gp.conditioning import Information, Kernels, LinearGaussian, Whiteners, features
 from mrgp.supports import DEFAULT_RULE, Rule
 
 
@@ -75,20 +74,20 @@ class Natural(eqx.Module):
 
 
 def expected_log_likelihood(
-    kernel: Kernel,
+    kernels: Kernels,
     data: LinearGaussian,
     weight: Float[AnyArray, " n"],
     locations: Float[AnyArray, "m d"],
-    whiten: Float[Array, "m m"],
+    whiten: Whiteners,
     q: Whitened | Moments,
     rule: Rule = DEFAULT_RULE,
 ) -> Float[Array, ""]:
     """Return E_q[log p(y | L f)] of one source, each row times its weight (theory 2.5).
 
-    `whiten` turns the inducing variables white (`whitener`). The noise here is that of the
+    `whiten` turns the inducing variables white (`whiteners`). The noise here is that of the
     likelihood, not divided by weights.
     """
-    alpha, own = features(kernel, data, locations, whiten, rule)
+    alpha, own = features(kernels, data, locations, whiten, rule)
     spread = own - jnp.sum(alpha**2, 0) + q.quadratic(alpha)
     squares = (data.residual - alpha.T @ q.mean) ** 2 + spread
     terms = -0.5 * (jnp.log(2.0 * jnp.pi * data.noise) + squares / data.noise)

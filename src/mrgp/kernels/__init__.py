@@ -11,6 +11,7 @@ from mrgp.kernels.base import (
     Term,
     kernel_parameters,
     separable,
+    single_kernels,
 )
 from mrgp.kernels.binding import Binding
 from mrgp.kernels.nonstationary import ArcCosine, Polynomial
@@ -56,4 +57,5 @@ __all__ = [
     "is_stationary",
     "kernel_parameters",
     "separable",
+    "single_kernels",
 ]

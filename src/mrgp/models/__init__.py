@@ -1,7 +1,29 @@
 """GPs make TASKS: recipes of models and the modules they build."""
 
 from mrgp.models.baselines import CenterPoint, VBAgg
+from mrgp.models.coregionalised import Coregionalised
+from mrgp.models.mrgprn import MRGPRN, begin
+from mrgp.models.network import Factors, Network, NetworkPosterior, naturals_of, trained_q
 from mrgp.models.recipe import Built, Process, Recipe
 from mrgp.models.single import MRGP, SingleGP
 
-__all__ = ["MRGP", "Built", "CenterPoint", "Process", "Recipe", "SingleGP", "VBAgg"]
+from mrgp.models.tasks import Tasks
+
+__all__ = [
+    "MRGP",
+    "MRGPRN",
+    "Built",
+    "CenterPoint",
+    "Coregionalised",
+    "Factors",
+    "Network",
+    "NetworkPosterior",
+    "Process",
+    "Recipe",
+    "SingleGP",
+    "Tasks",
+    "VBAgg",
+    "begin",
+    "naturals_of",
+    "trained_q",
+]

@@ -9,9 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from mrgp._linalg import whitener
 from mrgp._types import AnyArray, float64
-from mrgp.data import Dataset, Observations, Record, Scaling, as_seed
+from mrgp.data import Dataset, Record, Scaling, as_seed
 from mrgp.gp import (
     Inducing,
     LinearGaussian,
@@ -27,10 +26,12 @@ from mrgp.gp import (
     information,
     needs_nodes,
     place,
+    whiteners,
 )
 from mrgp.kernels import Binding, Kernel, Matern32, kernel_parameters
 from mrgp.likelihoods import tempering_constant
 from mrgp.models.recipe import Process
+from mrgp.models.tasks import start_noise, typical_total
 from mrgp.parameters import (
     LogNormal,
     Parameter,
@@ -48,9 +49,6 @@ Mean = Literal["zero", "constant", "linear"]
 EXACT_LIMIT = 1500
 COLLAPSED_LIMIT = 20_000
 EXACT_NODE_PAIRS = 9_000_000
-NOISE_SHARE = 0.1
-NOISE_LOG_SD = 2.0
-NOISE_FLOOR = 1e-6
 LOOSE = 0.05
 RATIO_LOG_SD = 1.0
 
@@ -86,21 +84,21 @@ class SingleGP(eqx.Module):
             jnp.stack([tempering_constant(*model._noise(i, r)) for i, r in enumerate(records)])
         )
         if model.locations is None:
-            return exact_log_evidence(model.kernel, data, model.rule) + constant
-        return collapsed_log_evidence(model.kernel, data, model.locations, model.rule) + constant
+            return exact_log_evidence((model.kernel,), data, model.rule) + constant
+        return collapsed_log_evidence((model.kernel,), data, model.locations, model.rule) + constant
 
     def expected_log_likelihood(
         self, q: Whitened | Moments, records: Sequence[Record]
     ) -> Float[Array, ""]:
         """Return E_q[log p(records)], weighted, for q of the whitened inducing variables."""
         model = unwrap(self)
-        whiten = whitener(model.kernel.cross(model.locations, model.locations))
+        whiten = whiteners((model.kernel,), model.locations)
         total = jnp.zeros(())
         for i, record in enumerate(records):
             noise, weight = model._noise(i, record)
             data = model._source(i, record, noise)
             total += expected_log_likelihood(
-                model.kernel, data, weight, model.locations, whiten, q, model.rule
+                (model.kernel,), data, weight, model.locations, whiten, q, model.rule
             )
         return total
 
@@ -113,9 +111,9 @@ class SingleGP(eqx.Module):
     def optimal_q(self, records: Sequence[Record]) -> Natural:
         """Return the best q of the whitened inducing variables: one pass over the records."""
         model = unwrap(self)
-        whiten = whitener(model.kernel.cross(model.locations, model.locations))
+        whiten = whiteners((model.kernel,), model.locations)
         sources = model._linear_gaussian(records)
-        known = information(model.kernel, sources, model.locations, whiten, model.rule)
+        known = information((model.kernel,), sources, model.locations, whiten, model.rule)
         return Natural.optimal(known)
 
     def condition(self, records: Sequence[Record]) -> Posterior:
@@ -123,26 +121,26 @@ class SingleGP(eqx.Module):
         model = unwrap(self)
         data = model._linear_gaussian(records)
         if model.locations is None:
-            return exact_posterior(model.kernel, data, model.rule)
-        return collapsed_posterior(model.kernel, data, model.locations, model.rule)
+            return exact_posterior((model.kernel,), data, model.rule)
+        return collapsed_posterior((model.kernel,), data, model.locations, model.rule)
 
     def moments(
         self, state: Posterior, support: Support, task: str, source: str | None
     ) -> tuple[Float[AnyArray, " n"], Float[AnyArray, " n"]]:
         """Return mean and variance of L f, or of c + r L f for a source."""
         model = unwrap(self)
-        mean, variance = state.moments(model.kernel, support, model.rule)
-        ratio = model._ratio(source)
-        return model._prior_mean(support, source) + ratio * mean, ratio**2 * variance
+        ratio = model._ratio(source)[None]
+        mean, variance = state.moments((model.kernel,), ratio, support, model.rule)
+        return model._prior_mean(support, source) + mean, variance
 
     def joint(
         self, state: Posterior, support: Support, task: str, source: str | None
     ) -> tuple[Float[AnyArray, " n"], Float[AnyArray, "n n"]]:
         """Return mean and joint covariance of L f, or of c + r L f for a source."""
         model = unwrap(self)
-        mean, covariance = state.joint(model.kernel, support, model.rule)
-        ratio = model._ratio(source)
-        return model._prior_mean(support, source) + ratio * mean, ratio**2 * covariance
+        ratio = model._ratio(source)[None]
+        mean, covariance = state.joint((model.kernel,), ratio, support, model.rule)
+        return model._prior_mean(support, source) + mean, covariance
 
     def observation_noise(self, process: Process) -> float:
         """Return the noise variance of a new observation: learned, or the mean of those given."""
@@ -196,7 +194,8 @@ class SingleGP(eqx.Module):
     def _source(self, process: int, record: Record, noise: Float[Array, " n"]) -> LinearGaussian:
         source, _ = self.processes[process]
         residual = jnp.asarray(record.y) - self._prior_mean(record.support, source)
-        return LinearGaussian(record.support, self._ratio(source), residual, noise, record.shapes)
+        ratio = self._ratio(source)[None]
+        return LinearGaussian(record.support, ratio, residual, noise, record.shapes)
 
     def _noise(self, process: int, record: Record) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
         given = record.noise_variance
@@ -289,7 +288,7 @@ class MRGP:
             offset={s: real(0.0, scale=spread) for s in others if self.bias != "none"},
             ratio={s: self._start_ratio() for s in others if self.bias == "affine"},
             noise_variance={
-                o.name: self._start_noise(spread * _typical_total(o))
+                o.name: start_noise(spread * typical_total(o), self.priors)
                 for o in data
                 if o.noise_variance is None
             },
@@ -327,11 +326,6 @@ class MRGP:
         prior = LogNormal(np.ones(()), np.asarray(RATIO_LOG_SD)) if self.priors else None
         return positive(1.0, prior)
 
-    def _start_noise(self, spread: float) -> Parameter:
-        typical = np.asarray(NOISE_SHARE * spread**2)
-        prior = LogNormal(typical, np.asarray(NOISE_LOG_SD)) if self.priors else None
-        return positive(typical, prior, floor=NOISE_FLOOR * spread**2, scale=typical)
-
     def _start_q(self, data: Dataset, locations: Parameter | None) -> Whitened | None:
         count = sum(int(o.observed.sum()) for o in data)
         large = self.method == "auto" and count > COLLAPSED_LIMIT
@@ -348,28 +342,41 @@ class MRGP:
         kernel: Kernel,
         key: Any,
     ) -> Parameter | None:
-        small = self.inducing is None and _exact_is_cheap(data, unwrap(kernel), self.quadrature)
+        small = self.inducing is None and exact_is_cheap(data, unwrap(kernel), self.quadrature)
         if self.method == "exact" or (self.method == "auto" and small):
             return None
         inducing = Inducing.parse(self.inducing)
-        if inducing.locations is not None:
-            locations = np.asarray(inducing.locations, np.float64)
-            if locations.shape[1] != supports[0].dimension:
-                raise ValueError(
-                    f"inducing: locations have {locations.shape[1]} inputs and the data have"
-                    f" {supports[0].dimension}: {data.inputs}."
-                )
-            locations = locations - scaling.centre
-        else:
-            locations = np.asarray(place(inducing, supports, unwrap(kernel), as_seed(key)))
-        return real(locations, scale=geometry.typical) if inducing.train else fixed(locations)
+        return start_locations(inducing, supports, scaling, geometry, unwrap(kernel), as_seed(key))
+
+
+def start_locations(
+    inducing: Inducing,
+    supports: tuple[Support, ...],
+    scaling: Scaling,
+    geometry: Geometry,
+    kernel: Kernel,
+    seed: int,
+) -> Parameter:
+    """Place inducing inputs, or centre the given ones."""
+    if inducing.locations is None:
+        locations = np.asarray(place(inducing, supports, kernel, seed))
+    else:
+        locations = np.asarray(inducing.locations, np.float64)
+        if locations.shape[1] != supports[0].dimension:
+            raise ValueError(
+                f"inducing: locations have {locations.shape[1]} inputs and the data have"
+                f" {supports[0].dimension}: {supports[0].input_names}."
+            )
+        locations = locations - scaling.centre
+    return real(locations, scale=geometry.typical) if inducing.train else fixed(locations)
 
 
 def _prior_q(number: int) -> Whitened:
     return Whitened(real(np.zeros(number)), real(np.eye(number)))
 
 
-def _exact_is_cheap(data: Dataset, kernel: Kernel, rule: Rule) -> bool:
+def exact_is_cheap(data: Dataset, kernel: Kernel, rule: Rule) -> bool:
+    """Tell whether a dense covariance of all values is affordable."""
     seen = data.dropna()
     if sum(len(o) for o in seen) > EXACT_LIMIT:
         return False
@@ -378,8 +385,3 @@ def _exact_is_cheap(data: Dataset, kernel: Kernel, rule: Rule) -> bool:
         support = o.support.quadrature(rule) if needs_nodes(kernel, o.support) else o.support
         nodes += len(o) * support.nodes_per_region
     return nodes**2 <= EXACT_NODE_PAIRS
-
-
-def _typical_total(observations: Observations) -> float:
-    """Return the median size of L 1: noise on totals grows with the regions."""
-    return float(np.median(np.abs(observations.support.total))) or 1.0

@@ -1,0 +1,128 @@
+"""Products of GPs, W f, averaged over the nodes of regions (theory 3.3 and 3.4).
+
+A network of GPs is linear in each of its factors, but not in both: averages over a region need the
+covariances of every factor among the region's nodes, S x S for each region.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from mrgp._types import AnyArray
+from mrgp.gp.variational import Moments, Whitened
+from mrgp.kernels import Kernel
+
+
+class Marginal(NamedTuple):
+    """Mean and covariance of a function at the nodes of each region."""
+
+    mean: Float[Array, "b s"]
+    covariance: Float[Array, "b s s"]
+
+    @property
+    def second_moment(self) -> Float[Array, "b s s"]:
+        """E[f(s) f(s')]."""
+        return self.covariance + self.mean[:, :, None] * self.mean[:, None, :]
+
+    def exp(self) -> "Marginal":
+        """Return the moments of exp(f): those of a log-normal (theory 3.4)."""
+        variances = jnp.diagonal(self.covariance, axis1=1, axis2=2)
+        mean = jnp.exp(self.mean + 0.5 * variances)
+        outer = mean[:, :, None] * mean[:, None, :]
+        return Marginal(mean, outer * jnp.expm1(self.covariance))
+
+
+class AtNodes(NamedTuple):
+    """A GP at the nodes of regions, through whitened inducing variables u.
+
+    f = alpha u + a residual that is independent of u, with covariance `residual`.
+    """
+
+    alpha: Float[Array, "b s m"]
+    residual: Float[Array, "b s s"]
+
+    @classmethod
+    def of(
+        cls,
+        kernel: Kernel,
+        locations: Float[AnyArray, "m d"],
+        whiten: Float[AnyArray, "m m"],
+        x: Float[AnyArray, "b s d"],
+    ) -> "AtNodes":
+        """Project a GP at nodes x on its inducing variables."""
+        b, s, d = x.shape
+        cross = kernel.cross(x.reshape(b * s, d), locations)
+        alpha = (cross @ whiten.T).reshape(b, s, -1)
+        own = kernel.pair(x[:, :, None, :], x[:, None, :, :])
+        return cls(alpha, own - _gram(alpha))
+
+    def marginal(self, q: Whitened | Moments) -> Marginal:
+        """Return the moments under q(u)."""
+        if isinstance(q, Whitened):
+            spread = _gram(_times(self.alpha, jnp.tril(q.root)))
+        else:
+            spread = jnp.einsum("bsm,btm->bst", _times(self.alpha, q.covariance), self.alpha)
+        return Marginal(self.alpha @ q.mean, self.residual + spread)
+
+    def given(self, u: Float[AnyArray, " m"]) -> Marginal:
+        """Return the moments given the inducing variables themselves."""
+        return Marginal(self.alpha @ u, self.residual)
+
+
+def mean_at_nodes(
+    kernel: Kernel,
+    locations: Float[AnyArray, "m d"],
+    whiten: Float[AnyArray, "m m"],
+    q: Whitened | Moments,
+    x: Float[AnyArray, "b s d"],
+) -> Float[Array, "b s"]:
+    """Return the mean of a GP at nodes under q(u), without what its covariance needs."""
+    b, s, d = x.shape
+    return (kernel.cross(x.reshape(b * s, d), locations) @ (whiten.T @ q.mean)).reshape(b, s)
+
+
+def _gram(alpha: Float[Array, "b s m"]) -> Float[Array, "b s s"]:
+    return jnp.einsum("bsm,btm->bst", alpha, alpha)
+
+
+def _times(alpha: Float[Array, "b s m"], matrix: Float[AnyArray, "m k"]) -> Float[Array, "b s k"]:
+    """Multiply all nodes at once: one large matrix product is faster than many small ones."""
+    b, s, m = alpha.shape
+    return (alpha.reshape(b * s, m) @ matrix).reshape(b, s, -1)
+
+
+def sum_of_products(
+    weights: Float[AnyArray, "b s"], f: Sequence[Marginal], w: Sequence[Marginal]
+) -> tuple[Float[Array, " b"], Float[Array, " b"]]:
+    """Return mean and variance of L sum_q w_q f_q for independent factors (theory 3.3)."""
+    outer = weights[:, :, None] * weights[:, None, :]
+    mean, variance = jnp.zeros(weights.shape[0]), jnp.zeros(weights.shape[0])
+    for a, b in zip(f, w, strict=True):
+        mean += jnp.sum(weights * a.mean * b.mean, 1)
+        # E[a a'] E[b b'] - E[a] E[a'] E[b] E[b'], without cancellation.
+        pairs = a.covariance * b.second_moment
+        pairs += a.mean[:, :, None] * a.mean[:, None, :] * b.covariance
+        variance += jnp.sum(outer * pairs, (1, 2))
+    return mean, variance
+
+
+def block_information(
+    alpha: Float[Array, "b s m"],
+    weights: Float[AnyArray, "b s"],
+    other: Marginal,
+    residual: Float[Array, " b"],
+    precision: Float[Array, " b"],
+) -> tuple[Float[Array, " m"], Float[Array, "m m"]]:
+    """Return what rows say of the inducing variables of one factor, given the other (theory 3.6).
+
+    `residual` is what the rest of the model leaves, `precision` that of the noise. The result is
+    the score and the precision to add to the prior's: the optimum of q(u) has their sum.
+    """
+    pairs = precision[:, None, None] * weights[:, :, None] * weights[:, None, :]
+    inner = (pairs * other.second_moment) @ alpha
+    m = alpha.shape[-1]
+    gain = (precision * residual)[:, None] * weights * other.mean
+    score = gain.reshape(-1) @ alpha.reshape(-1, m)
+    return score, alpha.reshape(-1, m).T @ inner.reshape(-1, m)

@@ -1,0 +1,300 @@
+"""The recipe of the multi-resolution GP regression network, MR-GPRN (theory 3)."""
+
+import dataclasses
+from typing import Any, Literal, get_args
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from mrgp._types import float64
+from mrgp.data import Dataset, Scaling, as_seed
+from mrgp.gp import EntropyBound, Inducing, Natural, Posterior
+from mrgp.kernels import (
+    RBF,
+    Binding,
+    Constant,
+    Kernel,
+    Matern32,
+    Sum,
+    has_white,
+    single_kernels,
+)
+from mrgp.models.coregionalised import Coregionalised
+from mrgp.models.network import Factors, Network, prior_q, trained_q
+from mrgp.models.single import exact_is_cheap, start_locations
+from mrgp.models.tasks import Tasks
+from mrgp.parameters import (
+    LogNormal,
+    Normal,
+    Parameter,
+    fixed,
+    positive,
+    real,
+    stretched,
+    unwrap,
+)
+from mrgp.supports import DEFAULT_RULE, Geometry, Points, Rule
+
+Mean = Literal["zero", "constant"]
+Schedule = Literal["joint", "noise-last"]
+
+MOST_LATENTS = 3
+FEW_F, MANY_F = 300, 400
+FEW_W, MANY_W = 50, 100
+VARIATION = 0.1
+VARIATION_LOG_SD = 1.5
+VARIATION_EXTENT = 0.3
+VARIATION_EXTENT_LOG_SD = 0.7
+LENGTHSCALE_STEP = 3.0
+START_VARIANCE = 1e-2
+
+
+@dataclasses.dataclass(frozen=True)
+class MRGPRN:
+    """The multi-resolution GP regression network: tasks that share latent functions.
+
+    Task p is sum_q W_pq f_q, where weights and latent functions are all GPs, so that the mixing of
+    tasks may change over the inputs; every source sees its task through its own support.
+    `kernel_w="constant"` makes the weights constants, the linear coregionalised model, which is
+    solved exactly. `positive=True` mixes with exp(W). Each kernel is one for all, or a list with
+    one for each latent function; the default weights are a constant plus a slow variation. The
+    posterior is a mixture of `components` Gaussians, its entropy bounded after Bhattacharyya, or
+    as in the paper (`entropy="paper"`). `schedule="noise-last"` holds the noises until the rest is
+    fitted.
+
+    >>> MRGPRN(latents=2).positive
+    False
+    """
+
+    latents: Any = None
+    kernel_f: Any = None
+    kernel_w: Any = None
+    positive: bool = False
+    components: Any = 1
+    inducing_f: Any = None
+    inducing_w: Any = None
+    mean: str = "constant"
+    entropy: str = "bhattacharyya"
+    schedule: str = "joint"
+    priors: bool = True
+    quadrature: Any = DEFAULT_RULE
+
+    def __post_init__(self) -> None:
+        choices = {"mean": Mean, "entropy": EntropyBound, "schedule": Schedule}
+        for name, allowed in choices.items():
+            if getattr(self, name) not in get_args(allowed):
+                raise ValueError(
+                    f"MRGPRN: {name}= is one of {get_args(allowed)}; got {getattr(self, name)!r}."
+                )
+        for name in ("latents", "components"):
+            value = getattr(self, name)
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not (whole and value >= 1) and not (name == "latents" and value is None):
+                raise ValueError(
+                    f"MRGPRN: {name}= must be a whole number, at least 1; got {value!r}."
+                )
+        self._check_kernels("kernel_f")
+        if isinstance(self.kernel_w, str):
+            self._check_constant()
+        else:
+            self._check_kernels("kernel_w")
+        Inducing.parse(self.inducing_f)
+        Inducing.parse(self.inducing_w)
+        if not isinstance(self.quadrature, Rule):
+            raise TypeError(
+                f"MRGPRN: quadrature= takes a rule such as mrgp.GaussLegendre(5); got"
+                f" {self.quadrature!r}."
+            )
+
+    def _check_kernels(self, name: str) -> None:
+        given = getattr(self, name)
+        kernels = [given] if given is None or isinstance(given, Kernel) else given
+        if not isinstance(kernels, list | tuple):
+            kernels = [kernels]
+        for kernel in kernels:
+            if kernel is not None and not isinstance(kernel, Kernel):
+                raise TypeError(
+                    f"MRGPRN: {name}= takes a kernel such as mrgp.RBF(), or a list of one for each"
+                    f' latent function{", or constant" if name == "kernel_w" else ""}; got'
+                    f" {kernel!r}."
+                )
+            if kernel is not None and has_white(kernel):
+                raise ValueError(
+                    f"MRGPRN: {name}= may not contain White, which has no value inside a region."
+                    " Every (source, task) has a noise of its own."
+                )
+        if isinstance(given, list | tuple) and len(given) != self.latents:
+            raise ValueError(
+                f"MRGPRN: {name}= has {len(given)} kernels for latents={self.latents}; give one for"
+                " each latent function."
+            )
+
+    def _check_constant(self) -> None:
+        if self.kernel_w != "constant":
+            raise ValueError(
+                f'MRGPRN: kernel_w= is a kernel, a list of kernels, or "constant"; got'
+                f" {self.kernel_w!r}."
+            )
+        if self.components != 1 or self.inducing_w is not None:
+            raise ValueError(
+                'MRGPRN: kernel_w="constant" has a Gaussian posterior and no inducing inputs for'
+                " W; leave components= and inducing_w= out."
+            )
+
+    def view(self, data: Dataset) -> Dataset:
+        """Return the data as they are."""
+        return data
+
+    @float64
+    def build(self, data: Dataset, key: Any = 0) -> Network | Coregionalised:
+        """Make the model for a dataset, with starting values and priors."""
+        scaling = Scaling.of(data)
+        geometry = Geometry.of(data.supports)
+        latents = self.latents or min(len(data.tasks), MOST_LATENTS)
+        kernels = self._kernels_f(latents, geometry)
+        zero = self.mean == "zero"
+        tasks = Tasks.of(data, scaling, zero_mean=zero, priors=self.priors)
+        supports = tuple(o.dropna().support.shift(scaling.centre) for o in data)
+        many = geometry.extent.size > 1
+
+        def locate(given: Any, usual: int, kernel: Kernel, seed: int) -> Parameter:
+            inducing = Inducing.parse(given)
+            if inducing.number is None:
+                inducing = dataclasses.replace(inducing, number=usual)
+            return start_locations(inducing, supports, scaling, geometry, unwrap(kernel), seed)
+
+        seed = as_seed(key)
+        if self.kernel_w == "constant":
+            affordable = all(exact_is_cheap(data, unwrap(k), self.quadrature) for k in kernels)
+            exact = affordable and self.inducing_f is None
+            usual = MANY_F if many else FEW_F
+            return Coregionalised(
+                kernels=kernels,
+                weights=self._start_weights(len(data.tasks), latents),
+                tasks=tasks,
+                locations=None if exact else locate(self.inducing_f, usual, kernels[0], seed),
+                inputs=data.inputs,
+                rule=self.quadrature,
+            )
+        weights = tuple(self._kernels_w(latents, geometry) for _ in data.tasks)
+        locations_f = locate(self.inducing_f, MANY_F if many else FEW_F, kernels[0], seed)
+        usual = MANY_W if many else FEW_W
+        locations_w = locate(self.inducing_w, usual, weights[0][0], seed + 1)
+        return Network(
+            kernels_f=kernels,
+            kernels_w=weights,
+            tasks=tasks,
+            locations_f=locations_f,
+            locations_w=locations_w,
+            q=prior_q(
+                latents,
+                len(data.tasks),
+                locations_f.raw.shape[0],
+                locations_w.raw.shape[0],
+                int(self.components),
+            ),
+            inputs=data.inputs,
+            positive=self.positive,
+            entropy=self.entropy,
+            rule=self.quadrature,
+        )
+
+    @property
+    def forerunner(self) -> "MRGPRN | None":
+        """The linear coregionalised model of the same latent functions, where a fit begins."""
+        if self.kernel_w == "constant":
+            return None
+        return dataclasses.replace(self, kernel_w="constant", components=1, inducing_w=None)
+
+    def _kernels_f(self, latents: int, geometry: Geometry) -> tuple[Kernel, ...]:
+        """Bind the latent functions' kernels, of unit variance: W carries the scale.
+
+        Copies of one kernel start at different lengthscales, lest they remain copies.
+        """
+        given = self.kernel_f if isinstance(self.kernel_f, list | tuple) else None
+        bound = []
+        for q in range(latents):
+            kernel = Matern32(product=True) if self.kernel_f is None else self.kernel_f
+            kernel = kernel if given is None else given[q]
+            step = 0.0 if given is not None else q - (latents - 1) / 2
+            frozen = not isinstance(kernel, Sum)
+            made = kernel.bind(Binding(geometry, 1.0, self.priors, frozen))
+            bound.append(_stretched(made, LENGTHSCALE_STEP**-step))
+        return tuple(bound)
+
+    def _kernels_w(self, latents: int, geometry: Geometry) -> tuple[Kernel, ...]:
+        given = self.kernel_w if isinstance(self.kernel_w, list | tuple) else None
+        binding = Binding(geometry, 1.0, self.priors)
+        chosen = (
+            self._usual_weight(geometry)
+            if self.kernel_w is None
+            else self.kernel_w
+            if given is None
+            else given[q]
+            for q in range(latents)
+        )
+        return tuple(kernel.bind(binding) for kernel in chosen)
+
+    def _usual_weight(self, geometry: Geometry) -> Kernel:
+        """Return a constant plus a small, slow variation."""
+        scale = VARIATION_EXTENT * geometry.extent
+        variance, log_sd = np.asarray(VARIATION), np.asarray(VARIATION_LOG_SD)
+        if not self.priors:
+            return Constant(fixed(1.0)) + RBF(positive(scale), variance=positive(variance))
+        spread = np.full(len(scale), VARIATION_EXTENT_LOG_SD)
+        return Constant(fixed(1.0)) + RBF(
+            positive(scale, LogNormal(scale, spread)),
+            variance=positive(variance, LogNormal(variance, log_sd)),
+        )
+
+    def _start_weights(self, tasks: int, latents: int) -> Parameter:
+        """Start W at columns that differ: cosines over the tasks, the first one constant."""
+        angle = np.pi * np.outer(np.arange(tasks) + 0.5, np.arange(latents)) / max(tasks, latents)
+        start = np.cos(angle) / np.sqrt(latents)
+        one = np.ones(())
+        if self.positive:
+            prior = LogNormal(one, one) if self.priors else None
+            return positive(np.exp(0.5 * start) / np.sqrt(latents), prior)
+        return real(start, prior=Normal(np.zeros(()), one) if self.priors else None)
+
+
+def begin(network: Network, linear: Coregionalised, state: Posterior) -> Network:
+    """Start a network where the linear coregionalised model ended (both with parameters).
+
+    Its latent functions are those of the linear model, given the data; its weights are constant.
+    """
+    network = eqx.tree_at(
+        lambda n: (n.kernels_f, n.tasks), network, (linear.kernels, linear.tasks)
+    )
+    model = unwrap(network)
+    whiten = model.whiteners()
+    points = Points(model.locations_f, jnp.ones(model.locations_f.shape[0]))
+    plain = unwrap(linear)
+    levels = jnp.log(plain.weights) if network.positive else plain.weights
+    f = []
+    for i, white in enumerate(whiten.f):
+        mean, covariance = linear.latent(state, i, points)
+        spread = white @ covariance @ white.T
+        precision = jnp.linalg.inv(spread + START_VARIANCE**2 * jnp.eye(len(mean)))
+        f.append(Natural(precision @ (white @ mean), precision))
+    m = model.locations_w.shape[0]
+    w = tuple(
+        tuple(
+            Natural(white @ (jnp.ones(m) * level) / START_VARIANCE, jnp.eye(m) / START_VARIANCE)
+            for white, level in zip(row, by_latent, strict=True)
+        )
+        for row, by_latent in zip(whiten.w, levels, strict=True)
+    )
+    return eqx.tree_at(lambda n: n.q, network, trained_q(Factors(tuple(f), w)))
+
+
+def _stretched(kernel: Kernel, factor: float) -> Kernel:
+    """Start every trained lengthscale of a bound kernel at `factor` times its value."""
+    moved = []
+    for leaf in single_kernels(kernel):
+        length = getattr(leaf, "lengthscale", None)
+        if isinstance(length, Parameter):
+            leaf = eqx.tree_at(lambda k: k.lengthscale, leaf, stretched(length, factor))
+        moved.append(leaf)
+    return eqx.tree_at(single_kernels, kernel, moved)
