@@ -20,7 +20,7 @@ from mrgp.kernels import (
     White,
     separable,
 )
-from mrgp.models import MRGP, CenterPoint, VBAgg
+from mrgp.models import MRGP, MRGPRN, CenterPoint, VBAgg
 from mrgp.parameters import (
     Gamma,
     HalfNormal,
@@ -51,6 +51,7 @@ __version__ = "0.1.0"
 __all__ = [
     "LBFGS",
     "MRGP",
+    "MRGPRN",
     "RBF",
     "Adam",
     "ArcCosine",

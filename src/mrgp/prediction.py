@@ -21,6 +21,7 @@ LARGEST_CHUNK = 2**14
 SMALLEST_CHUNK = 2**6
 LARGEST_JOINT = 5000
 BISECTIONS = 60
+DEFAULT_SAMPLES = 50
 
 Vector = Float[np.ndarray, " n"]
 Components = Float[np.ndarray, "k n"]
@@ -174,8 +175,8 @@ def predict(
     task: str | None = None,
     source: str | None = None,
     noise: bool = False,
-    key: Any = 0,  # noqa: ARG001
-    samples: int | None = None,  # noqa: ARG001
+    key: Any = 0,
+    samples: int | None = None,
     *,
     joint: bool = False,
 ) -> Prediction:
@@ -183,8 +184,12 @@ def predict(
 
     Without a `source` the prediction is of the quantity of interest; with one it is what that
     source would report, bias included, without noise unless `noise=True`. `joint=True` adds the
-    covariance between regions. `key` and `samples` are for models that predict by sampling; MRGP
-    predicts in closed form.
+    covariance between regions.
+
+    Mean and variance are in closed form. What a network of GPs predicts is not Gaussian: its shape
+    is that of a mixture over `samples` draws of the weights W (default 50; 0 gives one Gaussian),
+    made with `key` at the inducing variables, so that a region gets the same answer alone or among
+    others. Other models predict one Gaussian and use neither.
 
     >>> import mrgp
     >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
@@ -209,22 +214,46 @@ def predict(
     else:
         mean, variance = _moments(fit, centred, task, source)
         covariance = None
+    weights, means, variances = np.ones((1, len(mean))), mean[None], variance[None]
+    count = _samples(fit, samples, joint)
+    if count:
+        weights, means, variances = _mixture(fit, centred, task, source, as_key(key), count)
+        means, variances = _with_moments(weights, means, variances, mean, variance)
     offset = fit.scaling.offset[fit.scaling.index(task)]
-    mean = mean + offset * np.asarray(centred.total)
+    means = means + offset * np.asarray(centred.total)
     if noise and source is not None:
         added = fit.model.observation_noise((source, task))
-        variance = variance + added
+        variances = variances + added
         covariance = None if covariance is None else covariance + added * np.eye(len(mean))
     return Prediction(
         support=_labelled(fit, support),
         task=task,
         source=source,
         units=fit.units.get(task),
-        weights=np.ones((1, len(mean))),
-        means=mean[None],
-        variances=variance[None],
+        weights=weights,
+        means=means,
+        variances=variances,
         covariance=covariance,
     )
+
+
+def _samples(fit: Fit, samples: int | None, joint: bool) -> int:
+    """Return how many draws to mix: none for models that are Gaussian."""
+    if samples is not None and (not isinstance(samples, int | np.integer) or samples < 0):
+        raise ValueError(f"predict: samples must be a whole number, or None; got {samples!r}.")
+    if joint or not hasattr(fit.model, "mixture"):
+        return 0
+    return DEFAULT_SAMPLES if samples is None else int(samples)
+
+
+def _with_moments(
+    weights: Components, means: Components, variances: Components, mean: Vector, variance: Vector
+) -> tuple[Components, Components]:
+    """Move and stretch a mixture to the mean and variance that are known in closed form."""
+    centre = (weights * means).sum(0)
+    spread = (weights * (variances + (means - centre) ** 2)).sum(0)
+    ratio = variance / np.where(spread > 0, spread, 1.0)
+    return mean + np.sqrt(ratio) * (means - centre), ratio * variances
 
 
 def _resolve(fit: Fit, task: str | None, source: str | None, noise: bool) -> tuple[str, str | None]:
@@ -307,19 +336,47 @@ def _compiled_joint(model: Any, state: Any, support: Support, task: str, source:
     return model.joint(state, support, task, source)
 
 
+@eqx.filter_jit
+def _compiled_mixture(
+    model: Any, state: Any, support: Support, task: str, source: str | None, draws: Any
+) -> Any:
+    return model.mixture(state, support, task, source, draws)
+
+
 def _moments(fit: Fit, support: Support, task: str, source: str | None) -> tuple[Vector, Vector]:
+    mean, variance = _in_chunks(fit, support, 1, _compiled_moments, task, source)
+    return mean[0], variance[0]
+
+
+def _mixture(
+    fit: Fit, support: Support, task: str, source: str | None, key: jax.Array, samples: int
+) -> tuple[Components, Components, Components]:
+    """Return weights, means and variances of a mixture over draws."""
+    draws = as_arrays(fit.model).base_draws(key, samples)
+    shares = np.asarray(fit.model.component_weights())
+    weights = np.repeat(shares / samples, samples)
+    count = len(weights)
+    means, variances = _in_chunks(fit, support, count, _compiled_mixture, task, source, draws)
+    return np.broadcast_to(weights[:, None], means.shape), means, variances
+
+
+def _in_chunks(
+    fit: Fit, support: Support, components: int, compiled: Any, *arguments: Any
+) -> tuple[Components, Components]:
     """Predict in chunks of one size, so that memory is bounded and the code compiled once."""
     n = len(support)
-    mean, variance = np.empty(n), np.empty(n)
+    means, variances = np.empty((components, n)), np.empty((components, n))
     model, state = as_arrays((fit.model, fit.state))
     size = _chunk_size(fit, support)
     for start in range(0, n, size):
         rows = np.minimum(np.arange(start, start + size), n - 1)
         part = as_arrays(support[rows])
         stop = min(start + size, n)
-        values = _compiled_moments(model, state, part, task, source)
-        mean[start:stop], variance[start:stop] = (np.asarray(v)[: stop - start] for v in values)
-    return mean, variance
+        values = compiled(model, state, part, *arguments)
+        means[:, start:stop], variances[:, start:stop] = (
+            np.asarray(v)[..., : stop - start] for v in values
+        )
+    return means, variances
 
 
 def _chunk_size(fit: Fit, support: Support) -> int:

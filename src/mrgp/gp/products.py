@@ -7,6 +7,7 @@ covariances of every factor among the region's nodes, S x S for each region.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -58,6 +59,17 @@ class AtNodes(NamedTuple):
         own = kernel.pair(x[:, :, None, :], x[:, None, :, :])
         return cls(alpha, own - _gram(alpha))
 
+    @classmethod
+    def stack(cls, parts: Sequence["AtNodes"]) -> "AtNodes":
+        """Join GPs that are independent a priori into one, at the nodes of the first, then the next.
+
+        Their inducing variables are stacked too, so that q may couple them.
+        """
+        if len(parts) == 1:
+            return parts[0]
+        alpha = _block_diagonal([p.alpha for p in parts])
+        return cls(alpha, _block_diagonal([p.residual for p in parts]))
+
     def marginal(self, q: Whitened | Moments) -> Marginal:
         """Return the moments under q(u)."""
         if isinstance(q, Whitened):
@@ -83,6 +95,10 @@ def mean_at_nodes(
     return (kernel.cross(x.reshape(b * s, d), locations) @ (whiten.T @ q.mean)).reshape(b, s)
 
 
+def _block_diagonal(parts: Sequence[Float[Array, "b _ _"]]) -> Float[Array, "b _ _"]:
+    return jax.vmap(jax.scipy.linalg.block_diag)(*parts)
+
+
 def _gram(alpha: Float[Array, "b s m"]) -> Float[Array, "b s s"]:
     return jnp.einsum("bsm,btm->bst", alpha, alpha)
 
@@ -94,17 +110,16 @@ def _times(alpha: Float[Array, "b s m"], matrix: Float[AnyArray, "m k"]) -> Floa
 
 
 def sum_of_products(
-    weights: Float[AnyArray, "b s"], f: Sequence[Marginal], w: Sequence[Marginal]
+    weights: Sequence[Float[AnyArray, "b _"]], f: Sequence[Marginal], w: Sequence[Marginal]
 ) -> tuple[Float[Array, " b"], Float[Array, " b"]]:
     """Return mean and variance of L sum_q w_q f_q for independent factors (theory 3.3)."""
-    outer = weights[:, :, None] * weights[:, None, :]
-    mean, variance = jnp.zeros(weights.shape[0]), jnp.zeros(weights.shape[0])
-    for a, b in zip(f, w, strict=True):
-        mean += jnp.sum(weights * a.mean * b.mean, 1)
+    mean, variance = jnp.zeros(()), jnp.zeros(())
+    for weight, a, b in zip(weights, f, w, strict=True):
+        mean = mean + jnp.sum(weight * a.mean * b.mean, 1)
         # E[a a'] E[b b'] - E[a] E[a'] E[b] E[b'], without cancellation.
         pairs = a.covariance * b.second_moment
         pairs += a.mean[:, :, None] * a.mean[:, None, :] * b.covariance
-        variance += jnp.sum(outer * pairs, (1, 2))
+        variance = variance + jnp.einsum("bs,bst,bt->b", weight, pairs, weight)
     return mean, variance
 
 

@@ -7,8 +7,10 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from mrgp._types import to_numpy
 from mrgp.data import Record
 from mrgp.inference.batches import Batches, batch_sizes
+from mrgp.inference.coordinate import maximise_network
 from mrgp.inference.objectives import Objective, as_arrays, replace_q
 from mrgp.inference.optimisers import LBFGS, Optimum, Status, maximise
 from mrgp.inference.progress import Progress
@@ -21,6 +23,8 @@ from mrgp.inference.stochastic import (
     optimal_q,
     run_chunk,
 )
+from mrgp.models import Network
+from mrgp.parameters import partition
 
 CHUNK = 50
 WINDOW, SHORT_WINDOW = 6, 2
@@ -102,8 +106,13 @@ def warm_start(
     counts = _shares([len(r) for r in objective.records], WARM_ROWS)
     pairs = zip(objective.records, counts, strict=True)
     records = tuple(_sample(r, count, rng) for r, count in pairs)
-    start, frozen = (replace_q(tree, None) for tree in (objective.start, objective.frozen))
     settings = LBFGS(max_steps=WARM_STEPS, starts=1, candidates=4)
+    if isinstance(objective.frozen, Network):
+        sample = dataclasses.replace(objective, records=as_arrays(records))
+        found = maximise_network(sample, log_unit, settings, progress, "warm start")
+        start, frozen = as_arrays(partition(to_numpy(found.model)))
+        return Objective(start, frozen, objective.records), found.status
+    start, frozen = (replace_q(tree, None) for tree in (objective.start, objective.frozen))
     found = maximise(
         Objective(start, frozen, as_arrays(records)),
         log_unit,
@@ -230,7 +239,7 @@ class _Climb:
             plateau=self.plateau,
             natural=self.state.q is not None,
         )
-        model = model_of(self.objective, trained, self.state.q)
+        model = model_of(self.objective, trained, self.state.q).with_natural(self.state.q)
         return Optimum(trained, model, np.array([*self.bounds, *bound]), status, training)
 
     def _best(self) -> tuple[Any, list[float]]:

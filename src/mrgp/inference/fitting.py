@@ -13,12 +13,25 @@ from jaxtyping import Float
 from mrgp._types import float64, to_numpy
 from mrgp.data import Dataset, Scaling, as_seed, harmonise
 from mrgp.inference.ascent import Training, ascend
-from mrgp.inference.objectives import Objective, build_objective, check_model, replace_q
+from mrgp.inference.coordinate import maximise_mixture, maximise_network
+from mrgp.inference.objectives import (
+    Objective,
+    as_arrays,
+    build_objective,
+    check_model,
+    replace_q,
+)
 from mrgp.inference.optimisers import LBFGS, Optimum, Status, maximise
-from mrgp.inference.progress import as_progress
+from mrgp.inference.progress import Progress, as_progress
 from mrgp.inference.stochastic import Adam
-from mrgp.parameters import Parameter, at_limit
+from mrgp.models import Network, begin
+from mrgp.parameters import Parameter, at_limit, partition
 from mrgp.supports import Axis, Field, same_fields
+
+
+NETWORK_LIMIT = 5000
+NETWORK_TOLERANCE = 1e-5
+FORERUNNER_ROWS = 1500
 
 
 class FitError(RuntimeError):
@@ -184,18 +197,55 @@ def fit(
             " Observations as mrgp.Dataset([observations])."
         )
     check_model(model, weights)
+    if not isinstance(optimiser, LBFGS | Adam | None):
+        raise TypeError(f"optimiser= takes mrgp.LBFGS() or mrgp.Adam(); got {optimiser!r}.")
     seen = model.view(data)
     scaling = Scaling.of(seen)
-    target = build_objective(model.build(seen, key), seen, scaling, weights)
-    settings = optimiser or (Adam() if target.has_q else LBFGS())
-    if not isinstance(settings, LBFGS | Adam):
-        raise TypeError(f"optimiser= takes mrgp.LBFGS() or mrgp.Adam(); got {settings!r}.")
-    if isinstance(settings, LBFGS) and target.has_q:
+    built = model.build(seen, key)
+    is_network = isinstance(built, Network)
+    if is_network:
+        built = _begun(model, built, seen, key, weights, progress)
+    target = build_objective(built, seen, scaling, weights)
+    settings = optimiser or _usual_optimiser(target, is_network)
+    if isinstance(settings, LBFGS) and target.has_q and not is_network:
         # The best q(u) of all is known, and with it the bound is the collapsed one.
         parts = (replace_q(tree, None) for tree in (target.start, target.frozen))
         target = Objective(*parts, records=target.records)
     optimum = _optimise(target, settings, as_seed(key), progress, scaling, seen)
     return _finish(model, data, seen, target, optimum, settings, scaling, throw)
+
+
+def _usual_optimiser(target: Objective, is_network: bool) -> LBFGS | Adam:
+    """Return L-BFGS, or Adam where the data are too many for every step to see all."""
+    count = sum(len(r) for r in target.records)
+    if target.has_q and not (is_network and count <= NETWORK_LIMIT):
+        return Adam()
+    return LBFGS(tolerance=NETWORK_TOLERANCE) if is_network else LBFGS()
+
+
+def _begun(
+    recipe: Any, network: Network, data: Dataset, key: Any, weights: Any, progress: Any
+) -> Network:
+    """Start a network from the linear coregionalised model, on a sample where there is much."""
+    linear = getattr(recipe, "model", recipe).forerunner
+    share = max(1, FORERUNNER_ROWS // len(data))
+    sample = data.batch(share, as_seed(key)) if _count(data) > FORERUNNER_ROWS else data
+    scaling = Scaling.of(data)
+    target = build_objective(linear.build(sample, key), sample, scaling, weights)
+    shown = as_progress(progress)
+    unit = _log_unit(scaling, sample)
+    found = maximise(target, unit, LBFGS(), as_seed(key), shown, "linear start")
+    return begin(network, to_numpy(found.model)) if found.status.ok else network
+
+
+def _count(data: Dataset) -> int:
+    return sum(int(o.observed.sum()) for o in data)
+
+
+def _log_unit(scaling: Scaling, data: Dataset) -> float:
+    """Return the mean log spread of the values."""
+    scales = [np.full(len(o.y), scaling.scale[scaling.index(o.task)]) for o in data.dropna()]
+    return float(np.mean(np.log(np.concatenate(scales))))
 
 
 def _optimise(
@@ -207,12 +257,26 @@ def _optimise(
     data: Dataset,
     training: Training | None = None,
 ) -> Optimum:
-    scales = [np.full(len(o.y), scaling.scale[scaling.index(o.task)]) for o in data.dropna()]
-    unit = float(np.mean(np.log(np.concatenate(scales))))
+    unit = _log_unit(scaling, data)
     shown = as_progress(progress)
     if isinstance(settings, Adam):
         return ascend(target, unit, settings, seed, shown, training)
+    if isinstance(target.frozen, Network):
+        return _optimise_network(target, unit, settings, seed, shown)
     return maximise(target, unit, settings, seed, shown)
+
+
+def _optimise_network(
+    target: Objective, unit: float, settings: LBFGS, seed: int, progress: Progress
+) -> Optimum:
+    """Fit one component by coordinate ascent; several then start about it."""
+    found = None
+    if target.model(target.start).q.logits.raw.shape[0] == 1:
+        found = maximise_network(target, unit, settings, progress)
+        if target.frozen.components == 1 or found.status.code in ("failed", "interrupted"):
+            return found
+        target = Objective(*as_arrays(partition(to_numpy(found.model))), records=target.records)
+    return maximise_mixture(target, unit, settings, seed, progress)
 
 
 def _finish(

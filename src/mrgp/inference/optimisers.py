@@ -80,6 +80,25 @@ def _loss_and_gradient(objective: Objective, trained: Any, size: Array) -> tuple
     return eqx.filter_value_and_grad(lambda p: -objective(p) / size)(trained)
 
 
+class Direct:
+    """The objective itself, for each observation, as a loss with its slope."""
+
+    def __init__(self, objective: Objective):
+        self.objective = objective
+        self.size = float(sum(len(r.y) for r in objective.records))
+
+    def __call__(self, trained: Any) -> tuple[Array, Any]:
+        """Return loss and slope at some parameters."""
+        return _loss_and_gradient(self.objective, trained, jax.numpy.asarray(self.size))
+
+    def accept(self, trained: Any) -> None:
+        """Be told that a step was taken to the parameters evaluated last."""
+
+    def model(self, trained: Any) -> Any:
+        """Return the model with the best parameters."""
+        return self.objective.model(trained)
+
+
 def maximise(
     objective: Objective,
     log_unit: float,
@@ -87,13 +106,15 @@ def maximise(
     seed: int,
     progress: Progress,
     title: str = "fit",
+    loss: Any = None,
 ) -> Optimum:
     """Maximise an objective from several starts.
 
     `log_unit` is the mean log spread of the values; taking it off makes tolerances independent of
-    units. Ctrl-C ends the search and keeps the best parameters so far.
+    units. `loss` is how the objective is evaluated, `Direct` by default. Ctrl-C ends the search
+    and keeps the best parameters so far.
     """
-    search = _Search(objective, log_unit, settings, progress)
+    search = _Search(objective, loss or Direct(objective), log_unit, settings, progress)
     if not len(search.origin):
         return search.untrained()
     progress.start(title, settings.max_steps)
@@ -109,34 +130,39 @@ def maximise(
         progress.finish(status.code)
     best = search.tree(search.best)
     history = -np.array(search.history) * search.size
-    return Optimum(best, objective.model(best), history, status)
+    return Optimum(best, search.loss.model(best), history, status)
 
 
 class _Search:
     """One fit's view of the objective as a function of a NumPy vector."""
 
-    def __init__(self, objective: Objective, log_unit: float, settings: LBFGS, progress: Progress):
+    def __init__(
+        self,
+        objective: Objective,
+        loss: Any,
+        log_unit: float,
+        settings: LBFGS,
+        progress: Progress,
+    ):
         self.objective, self.settings, self.progress = objective, settings, progress
+        self.loss, self.size = loss, loss.size
         leaves, self.treedef = jax.tree.flatten(objective.start)
         self.shapes = [leaf.shape for leaf in leaves]
         self.origin = np.concatenate([np.zeros(0), *(np.ravel(leaf) for leaf in leaves)])
         low, high = limits(eqx.combine(objective.start, objective.frozen))
         self.low, self.high = np.minimum(low, self.origin), np.maximum(high, self.origin)
-        self.size = float(sum(len(r.y) for r in objective.records))
         self.log_unit = log_unit
         self.best, self.lowest, self.history = self.origin, np.inf, []
 
     def untrained(self) -> Optimum:
         """Evaluate a model that has nothing to train, and say whether it can be used."""
-        value, _ = _loss_and_gradient(
-            self.objective, self.objective.start, jax.numpy.asarray(self.size)
-        )
+        value, _ = self.loss(self.objective.start)
         status = Status("converged", "nothing to train")
         if not np.isfinite(float(value)):
             status = Status("failed", "the bound is not finite, and there is nothing to train")
         start = self.objective.start
         history = np.array([-float(value) * self.size])
-        return Optimum(start, self.objective.model(start), history, status)
+        return Optimum(start, self.loss.model(start), history, status)
 
     def tree(self, vector: Vector) -> Any:
         sizes = [int(np.prod(shape)) for shape in self.shapes]
@@ -146,9 +172,7 @@ class _Search:
 
     def evaluate(self, vector: Vector) -> tuple[float, Vector]:
         """Return loss and gradient; where they are not finite, a wall that turns the search."""
-        value, gradient = _loss_and_gradient(
-            self.objective, self.tree(vector), jax.numpy.asarray(self.size)
-        )
+        value, gradient = self.loss(self.tree(vector))
         loss = float(value) - self.log_unit
         slope = np.concatenate([np.ravel(g) for g in jax.tree.leaves(gradient)])
         if not (np.isfinite(loss) and np.isfinite(slope).all()):
@@ -172,6 +196,7 @@ class _Search:
         before, self.history = self.history, history
 
         def callback(intermediate_result: Any) -> None:
+            self.loss.accept(self.tree(intermediate_result.x))
             history.append(float(intermediate_result.fun) + self.log_unit)
             bound = -history[-1] * self.size
             self.progress.update(len(history), f"step {len(history)}, bound {bound:.2f}")

@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 from mrgp._types import AnyArray, float64
-from mrgp.gp import Moments, Natural
+from mrgp.gp import Natural
 from mrgp.inference.batches import batch_sizes
 from mrgp.inference.objectives import Objective, as_arrays, replace_q
 from mrgp.parameters import limits, log_prior
@@ -70,13 +70,14 @@ class Adam:
 class State(eqx.Module):
     """Where a stochastic fit stands.
 
-    `q` is there where q(u) goes by natural gradients; `trained` then leaves it out. Adam's moments
+    `q`, a `Natural` or a tree of them, is there where q(u) goes by natural gradients; `trained`
+    then leaves it out. Adam's moments
     and limits are those of all trained numbers in one vector, and so is `average`, the mean of the
     latest, which has less of the minibatches' noise.
     """
 
     trained: Any
-    q: Natural | None
+    q: Any
     adam: Any
     average: Float[AnyArray, " p"]
     low: Float[AnyArray, " p"]
@@ -110,14 +111,15 @@ def init(objective: Objective, optimiser: Adam | None = None) -> State:
     settings = optimiser or Adam()
     trained, q = objective.start, None
     if settings.natural and objective.has_q:
-        q = Natural.standard(trained.q.mean.raw.shape[0])
-        trained = replace_q(trained, None)
+        q = objective.model(trained).natural_q()
+        trained = trained if q is None else replace_q(trained, None)
     model = model_of(objective, trained, q)
     raw = ravel_pytree(trained)[0].astype(float)
     low, high = limits(model)
     rate = float(settings.natural)
-    if settings.natural is True and not _takes_all(objective, settings):
-        rate = MINIBATCH_NATURAL_RATE
+    if settings.natural is True and q is not None:
+        rate = model.natural_rate
+        rate = rate if _takes_all(objective, settings) else min(rate, MINIBATCH_NATURAL_RATE)
     return as_arrays(
         State(
             trained=trained,
@@ -161,16 +163,21 @@ def _advance(objective: Objective, state: State, rows: Any) -> tuple[State, Arra
         value, slope = eqx.filter_value_and_grad(objective)(state.trained, rows)
         q = None
     else:
-        moments, divergence = state.q.moments()
+        naturals, tree = jax.tree.flatten(state.q, is_leaf=_is_natural)
+        solved = [natural.moments() for natural in naturals]
+        moments = tree.unflatten([m for m, _ in solved])
+        divergence = jnp.sum(jnp.stack([d for _, d in solved]))
 
-        def expected(trained: Any, moments: Moments) -> Array:
+        def expected(trained: Any, moments: Any) -> Array:
             model = model_of(objective, trained, state.q)
             return model.expected_log_likelihood(moments, records) + log_prior(model)
 
         both = jax.value_and_grad(expected, argnums=(0, 1))
         value, (slope, slopes) = both(state.trained, moments)
         value = value - divergence
-        q = state.q.step(moments, slopes, state.natural_rate)
+        steps = zip(naturals, solved, tree.flatten_up_to(slopes), strict=True)
+        rate = state.natural_rate
+        q = tree.unflatten([natural.step(m, slope, rate) for natural, (m, _), slope in steps])
     raw, tree = ravel_pytree(state.trained)
     # Optax counts in int32 and relies on promotion, which the host program may have made strict.
     with jax.numpy_dtype_promotion("standard"):
@@ -184,9 +191,13 @@ def _advance(objective: Objective, state: State, rows: Any) -> tuple[State, Arra
     return moved, value
 
 
+def _is_natural(node: Any) -> bool:
+    return isinstance(node, Natural)
+
+
 def optimal_q(objective: Objective, state: State) -> State:
     """Give a state the best q for its parameters: a natural-gradient step of size one."""
-    if state.q is None:
+    if not isinstance(state.q, Natural):
         return state
     return dataclasses.replace(state, q=_optimal_q(objective, state))
 
@@ -225,17 +236,17 @@ def _check_rows(objective: Objective, rows: Any) -> None:
 
 
 def full_bound(objective: Objective, state: State, trained: Any) -> float:
-    """Return the bound on all data of parameters with their best q."""
+    """Return the bound on all data, with the best q for the parameters where it is known."""
     return float(_full_bound(objective, state, trained))
 
 
 @eqx.filter_jit
 def _full_bound(objective: Objective, state: State, trained: Any) -> Array:
-    model = replace_q(model_of(objective, trained, state.q), None)
-    return model.log_evidence(objective.records) + log_prior(model)
+    model = model_of(objective, trained, state.q)
+    return model.full_bound(state.q, objective.records) + log_prior(model)
 
 
-def model_of(objective: Objective, trained: Any, q: Natural | None) -> Any:
+def model_of(objective: Objective, trained: Any, q: Any) -> Any:
     """Return the model with these parameters, without the q(u) that natural gradients keep."""
     frozen = objective.frozen if q is None else replace_q(objective.frozen, None)
     return eqx.combine(trained, frozen)

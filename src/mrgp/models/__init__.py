@@ -3,7 +3,7 @@
 from mrgp.models.baselines import CenterPoint, VBAgg
 from mrgp.models.coregionalised import Coregionalised
 from mrgp.models.mrgprn import MRGPRN, begin
-from mrgp.models.network import Factors, Network, NetworkPosterior, naturals_of, trained_q
+from mrgp.models.network import Factors, Network, NetworkPosterior, naturals_of, spread_q, trained_q
 from mrgp.models.recipe import Built, Process, Recipe
 from mrgp.models.single import MRGP, SingleGP
 
@@ -25,5 +25,6 @@ __all__ = [
     "VBAgg",
     "begin",
     "naturals_of",
+    "spread_q",
     "trained_q",
 ]

@@ -83,14 +83,6 @@ class Coregionalised(eqx.Module):
         mean, covariance = state.joint(model.kernels, model._ratio(p), support, model.rule)
         return model.tasks.level(p, support) + mean, covariance
 
-    def latent(
-        self, state: Posterior, number: int, support: Support
-    ) -> tuple[Float[AnyArray, " n"], Float[AnyArray, "n n"]]:
-        """Return mean and joint covariance of one latent function."""
-        model = unwrap(self)
-        chosen = jnp.eye(len(model.kernels))[number]
-        return state.joint(model.kernels, chosen, support, model.rule)
-
     def observation_noise(self, process: Process) -> float:
         """Return the noise variance of a new observation."""
         return self.tasks.observation_noise(process)

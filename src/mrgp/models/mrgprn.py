@@ -9,7 +9,7 @@ import numpy as np
 
 from mrgp._types import float64
 from mrgp.data import Dataset, Scaling, as_seed
-from mrgp.gp import EntropyBound, Inducing, Natural, Posterior
+from mrgp.gp import EntropyBound, Inducing, Moments
 from mrgp.kernels import (
     RBF,
     Binding,
@@ -41,7 +41,7 @@ Schedule = Literal["joint", "noise-last"]
 
 MOST_LATENTS = 3
 FEW_F, MANY_F = 300, 400
-FEW_W, MANY_W = 50, 100
+FEW_W, MANY_W = 30, 60
 VARIATION = 0.1
 VARIATION_LOG_SD = 1.5
 VARIATION_EXTENT = 0.3
@@ -60,8 +60,9 @@ class MRGPRN:
     solved exactly. `positive=True` mixes with exp(W). Each kernel is one for all, or a list with
     one for each latent function; the default weights are a constant plus a slow variation. The
     posterior is a mixture of `components` Gaussians, its entropy bounded after Bhattacharyya, or
-    as in the paper (`entropy="paper"`). `schedule="noise-last"` holds the noises until the rest is
-    fitted.
+    as in the paper (`entropy="paper"`); each is a product over latent functions and weights, or,
+    with `coupled=True`, keeps the covariances among latent functions and among the weights of a
+    task. `schedule="noise-last"` holds the noises until the rest is fitted.
 
     >>> MRGPRN(latents=2).positive
     False
@@ -74,6 +75,7 @@ class MRGPRN:
     components: Any = 1
     inducing_f: Any = None
     inducing_w: Any = None
+    coupled: bool = True
     mean: str = "constant"
     entropy: str = "bhattacharyya"
     schedule: str = "joint"
@@ -181,20 +183,24 @@ class MRGPRN:
         locations_f = locate(self.inducing_f, MANY_F if many else FEW_F, kernels[0], seed)
         usual = MANY_W if many else FEW_W
         locations_w = locate(self.inducing_w, usual, weights[0][0], seed + 1)
+        numbers = tuple(range(latents))
+        groups = (numbers,) if self.coupled else tuple((q,) for q in numbers)
         return Network(
             kernels_f=kernels,
             kernels_w=weights,
             tasks=tasks,
             locations_f=locations_f,
             locations_w=locations_w,
+            groups=groups,
             q=prior_q(
-                latents,
+                groups,
                 len(data.tasks),
                 locations_f.raw.shape[0],
                 locations_w.raw.shape[0],
                 int(self.components),
             ),
             inputs=data.inputs,
+            components=int(self.components),
             positive=self.positive,
             entropy=self.entropy,
             rule=self.quadrature,
@@ -241,9 +247,9 @@ class MRGPRN:
         scale = VARIATION_EXTENT * geometry.extent
         variance, log_sd = np.asarray(VARIATION), np.asarray(VARIATION_LOG_SD)
         if not self.priors:
-            return Constant(fixed(1.0)) + RBF(positive(scale), variance=positive(variance))
-        spread = np.full(len(scale), VARIATION_EXTENT_LOG_SD)
-        return Constant(fixed(1.0)) + RBF(
+            return Constant(positive(1.0)) + RBF(positive(scale), variance=positive(variance))
+        spread, one = np.full(len(scale), VARIATION_EXTENT_LOG_SD), np.ones(())
+        return Constant(positive(1.0, LogNormal(one, one))) + RBF(
             positive(scale, LogNormal(scale, spread)),
             variance=positive(variance, LogNormal(variance, log_sd)),
         )
@@ -259,34 +265,32 @@ class MRGPRN:
         return real(start, prior=Normal(np.zeros(()), one) if self.priors else None)
 
 
-def begin(network: Network, linear: Coregionalised, state: Posterior) -> Network:
-    """Start a network where the linear coregionalised model ended (both with parameters).
+def begin(network: Network, linear: Coregionalised) -> Network:
+    """Start a network of one component where the linear coregionalised model ended.
 
-    Its latent functions are those of the linear model, given the data; its weights are constant.
+    Its weights are constant; its latent functions follow from them by one sweep.
     """
-    network = eqx.tree_at(
-        lambda n: (n.kernels_f, n.tasks), network, (linear.kernels, linear.tasks)
-    )
-    model = unwrap(network)
+    chosen = lambda n: (n.kernels_f, n.tasks)  # noqa: E731
+    network = eqx.tree_at(chosen, network, (linear.kernels, linear.tasks))
+    model, plain = unwrap(network), unwrap(linear)
+    levels = jnp.log(plain.weights) if network.positive else jnp.asarray(plain.weights)
     whiten = model.whiteners()
-    points = Points(model.locations_f, jnp.ones(model.locations_f.shape[0]))
-    plain = unwrap(linear)
-    levels = jnp.log(plain.weights) if network.positive else plain.weights
-    f = []
-    for i, white in enumerate(whiten.f):
-        mean, covariance = linear.latent(state, i, points)
-        spread = white @ covariance @ white.T
-        precision = jnp.linalg.inv(spread + START_VARIANCE**2 * jnp.eye(len(mean)))
-        f.append(Natural(precision @ (white @ mean), precision))
-    m = model.locations_w.shape[0]
-    w = tuple(
-        tuple(
-            Natural(white @ (jnp.ones(m) * level) / START_VARIANCE, jnp.eye(m) / START_VARIANCE)
-            for white, level in zip(row, by_latent, strict=True)
-        )
-        for row, by_latent in zip(whiten.w, levels, strict=True)
+
+    def weights(task: int, group: tuple[int, ...]) -> Moments:
+        means = [whiten.w[task][i] @ jnp.full(model.locations_w.shape[0], levels[task, i])
+                 for i in group]
+        mean = jnp.concatenate(means)
+        return Moments(mean, START_VARIANCE * jnp.eye(len(mean)))
+
+    def prior(group: tuple[int, ...]) -> Moments:
+        size = len(group) * model.locations_f.shape[0]
+        return Moments(jnp.zeros(size), jnp.eye(size))
+
+    q = Factors(
+        tuple(prior(g) for g in network.groups),
+        tuple(tuple(weights(p, g) for g in network.groups) for p in range(len(levels))),
     )
-    return eqx.tree_at(lambda n: n.q, network, trained_q(Factors(tuple(f), w)))
+    return eqx.tree_at(lambda n: n.q, network, trained_q(q))
 
 
 def _stretched(kernel: Kernel, factor: float) -> Kernel:

@@ -30,21 +30,24 @@ from mrgp.kernels import kernel_parameters
 from mrgp.models.coregionalised import latent_parameters
 from mrgp.models.recipe import Process
 from mrgp.models.tasks import Tasks
-from mrgp.parameters import Parameter, real, unwrap
+from mrgp.parameters import Parameter, fixed, real, unwrap
 from mrgp.supports import Rule, Support
 
 
-class Factors(eqx.Module):
-    """One q(u) for each latent function and each weight, in any form; `w` is by task, then latent.
+SPREAD = 0.5
 
-    Any form: `Whitened`, `Moments`, `Natural`, whitening matrices, draws.
+
+class Factors(eqx.Module):
+    """Something for each latent function, `f`, and for each weight, `w` by task and then latent.
+
+    As a posterior it has one entry for each group of latent functions that q couples.
     """
 
     f: tuple[Any, ...]
     w: tuple[tuple[Any, ...], ...]
 
     def of_task(self, task: int) -> list[tuple[Any, Any]]:
-        """Return the pairs of latent function and weight that make up a task."""
+        """Return the pairs of latent functions and weights that make up a task."""
         return list(zip(self.f, self.w[task], strict=True))
 
     def map(self, function: Callable[..., Any], *others: "Factors") -> "Factors":
@@ -54,14 +57,14 @@ class Factors(eqx.Module):
         w = tuple(tuple(function(*parts) for parts in zip(*row, strict=True)) for row in rows)
         return Factors(f, w)
 
-    def with_f(self, latent: int, value: Any) -> "Factors":
-        """Replace one latent function's."""
-        return Factors((*self.f[:latent], value, *self.f[latent + 1 :]), self.w)
+    def with_f(self, group: int, value: Any) -> "Factors":
+        """Replace what belongs to one group of latent functions."""
+        return Factors((*self.f[:group], value, *self.f[group + 1 :]), self.w)
 
-    def with_w(self, latent: int, values: Sequence[Any]) -> "Factors":
-        """Replace the weights of one latent function, one for each task."""
+    def with_w(self, group: int, values: Sequence[Any]) -> "Factors":
+        """Replace what belongs to the weights of one group, one for each task."""
         pairs = zip(self.w, values, strict=True)
-        return Factors(self.f, tuple((*r[:latent], v, *r[latent + 1 :]) for r, v in pairs))
+        return Factors(self.f, tuple((*r[:group], v, *r[group + 1 :]) for r, v in pairs))
 
     def parts(self) -> list[Any]:
         """List all factors."""
@@ -79,7 +82,8 @@ class Network(eqx.Module):
     """y = L (mean_p + spread_p sum_q link(W_pq) f_q) + noise, with link 1 or exp.
 
     All factors are GPs of their own; `q` is the posterior of their whitened inducing variables, a
-    mixture with one or more components.
+    mixture with one or more components. `groups` says which latent functions it couples: in each
+    component the latent functions of a group, and their weights in a task, have a joint Gaussian.
     """
 
     kernels_f: tuple[Any, ...]
@@ -89,6 +93,8 @@ class Network(eqx.Module):
     locations_w: Any
     q: Any
     inputs: tuple[str, ...] = eqx.field(static=True)
+    groups: tuple[tuple[int, ...], ...] = eqx.field(static=True)
+    components: int = eqx.field(static=True)
     positive: bool = eqx.field(static=True)
     entropy: Any = eqx.field(static=True)
     rule: Rule = eqx.field(static=True)
@@ -137,19 +143,19 @@ class Network(eqx.Module):
         )
 
     def best_f(
-        self, q: Factors, whiten: Factors, records: Sequence[Record], latent: int
+        self, q: Factors, whiten: Factors, records: Sequence[Record], group: int
     ) -> Natural:
-        """Return the best q(u_q) of one latent function, given all other factors (theory 3.6)."""
+        """Return the best q of one group of latent functions, given the rest (theory 3.6)."""
         model = unwrap(self)
         return _optimum(
-            [model._information(q, whiten, i, r, latent, "f") for i, r in enumerate(records)],
-            model.locations_f.shape[0],
+            [model._information(q, whiten, i, r, group, "f") for i, r in enumerate(records)],
+            len(model.groups[group]) * model.locations_f.shape[0],
         )
 
     def best_w(
-        self, q: Factors, whiten: Factors, records: Sequence[Record], latent: int
+        self, q: Factors, whiten: Factors, records: Sequence[Record], group: int
     ) -> tuple[Natural, ...]:
-        """Return the best q(v_pq) of every task's weight of one latent function (theory 3.6).
+        """Return the best q of one group's weights in every task, given the rest (theory 3.6).
 
         Given the latent functions, tasks do not depend on one another. Only the identity link has
         an explicit optimum.
@@ -157,9 +163,36 @@ class Network(eqx.Module):
         model = unwrap(self)
         found: list[list[Any]] = [[] for _ in model.tasks.names]
         for i, record in enumerate(records):
-            said = model._information(q, whiten, i, record, latent, "w")
+            said = model._information(q, whiten, i, record, group, "w")
             found[model.tasks.index(i)].append(said)
-        return tuple(_optimum(parts, model.locations_w.shape[0]) for parts in found)
+        size = len(model.groups[group]) * model.locations_w.shape[0]
+        return tuple(_optimum(parts, size) for parts in found)
+
+    @property
+    def natural_rate(self) -> float:
+        """A natural-gradient step of all blocks at once that does not overshoot (theory 3.6)."""
+        return 0.5 / len(self.groups)
+
+    def natural_q(self) -> Factors | None:
+        """Return the model's q by natural parameters; a mixture has none."""
+        q = unwrap(self.q)
+        return naturals_of(q) if q.components == 1 else None
+
+    def with_natural(self, q: Factors | None) -> "Network":
+        """Return the model with a q that natural gradients found."""
+        if q is None:
+            return self
+        found = trained_q(q.map(lambda natural: natural.moments()[0]))
+        return eqx.tree_at(lambda m: m.q, self, found, is_leaf=lambda x: x is None)
+
+    def full_bound(self, q: Factors | None, records: Sequence[Record]) -> Float[Array, ""]:
+        """Return the bound of a q by natural parameters, or of the model's own."""
+        if q is None:
+            return self.log_evidence(records)
+        solved = q.map(lambda natural: natural.moments())
+        divergence = jnp.sum(jnp.stack([d for _, d in solved.parts()]))
+        moments = solved.map(lambda pair: pair[0])
+        return self.expected_log_likelihood(moments, records) - divergence
 
     def condition(self, records: Sequence[Record]) -> NetworkPosterior:
         """Return the posterior: it is all in q."""
@@ -191,10 +224,14 @@ class Network(eqx.Module):
 
         def component(q: Factors) -> tuple[Array, Array]:
             mean, pairs = jnp.zeros(flat.shape[1]), jnp.zeros((flat.shape[1],) * 2)
-            for f, w in model._marginals(q, state.whiten, p, flat):
-                mean += (f.mean * w.mean)[0]
-                pairs += (f.covariance * w.second_moment)[0]
-                pairs += jnp.outer(f.mean[0], f.mean[0]) * w.covariance[0]
+            for group, (f, w) in zip(
+                model.groups, model._marginals(q, state.whiten, p, flat), strict=True
+            ):
+                each = (len(group), flat.shape[1])
+                mean += (f.mean * w.mean)[0].reshape(each).sum(0)
+                both = f.covariance * w.second_moment
+                both += f.mean[:, :, None] * f.mean[:, None, :] * w.covariance
+                pairs += both[0].reshape(*each, *each).sum((0, 2))
             rows = jnp.zeros((len(support), flat.shape[1]))
             at = jnp.arange(flat.shape[1]).reshape(weights.shape)
             rows = rows.at[jnp.arange(len(support))[:, None], at].set(weights)
@@ -231,7 +268,7 @@ class Network(eqx.Module):
                         model._link(b.given(qw.mean + jnp.tril(qw.root) @ e))
                         for (_, b), qw, e in parts
                     ]
-                    return sum_of_products(weights, f, w)
+                    return sum_of_products(model._tiled(weights), f, w)
 
                 return jax.vmap(one)(noise)
 
@@ -245,17 +282,25 @@ class Network(eqx.Module):
         means, variances = map_rows(chunk, (x, weights), size)
         return level + spread * means.T, spread**2 * variances.T
 
+    def component_weights(self) -> Float[AnyArray, " k"]:
+        """Return the weight of each component of q."""
+        return unwrap(self.q).weights
+
     def base_draws(self, key: Array, samples: int) -> tuple[tuple[Float[Array, "k j m"], ...], ...]:
         """Return standard normal numbers for the inducing variables of every weight.
 
         Every draw comes with its negative, so that their mean is zero. They belong to the model:
         a region predicted alone or among others meets the same ones.
         """
-        k, m = self.q.components, self.locations_w.raw.shape[0]
+        k, m = self.components, self.locations_w.raw.shape[0]
         p, half = len(self.tasks.names), -(-samples // 2)
-        normals = jax.random.normal(key, (p, self.latents, k, half, m), float)
-        both = jnp.concatenate([normals, -normals], 3)[:, :, :, :samples]
-        return tuple(tuple(both[i, j] for j in range(self.latents)) for i in range(p))
+        normals = jax.random.normal(key, (p, k, half, self.latents, m), float)
+        both = jnp.concatenate([normals, -normals], 2)[:, :, :samples]
+        shape = (k, samples, -1)
+        return tuple(
+            tuple(both[i][:, :, np.array(group)].reshape(shape) for group in self.groups)
+            for i in range(p)
+        )
 
     def observation_noise(self, process: Process) -> float:
         """Return the noise variance of a new observation."""
@@ -277,7 +322,7 @@ class Network(eqx.Module):
 
     def account(self, state: NetworkPosterior) -> str:
         """Say how the posterior is held."""
-        k = state.q.components
+        k = self.components
         form = "one Gaussian" if k == 1 else f"a mixture of {k} Gaussians"
         return (
             f"network of {self.latents} latent functions, {self.locations_f.raw.shape[0]} inducing"
@@ -296,7 +341,7 @@ class Network(eqx.Module):
 
         def chunk(x: Array, weights: Array) -> tuple[Array, Array]:
             pairs = self._marginals(q, whiten, task, x)
-            return sum_of_products(weights, *zip(*pairs, strict=True))
+            return sum_of_products(self._tiled(weights), *zip(*pairs, strict=True))
 
         mean, variance = map_rows(
             chunk, (x, weights), rows_at_a_time(self._width(x.shape[1]))
@@ -305,7 +350,7 @@ class Network(eqx.Module):
         return self.tasks.level(task, support) + spread * mean, spread**2 * variance
 
     def _information(
-        self, q: Factors, whiten: Factors, process: int, record: Record, latent: int, which: str
+        self, q: Factors, whiten: Factors, process: int, record: Record, group: int, which: str
     ) -> tuple[Float[Array, " m"], Float[Array, "m m"]]:
         """Return what a process says of one block, given the moments of all others."""
         p = self.tasks.index(process)
@@ -316,44 +361,50 @@ class Network(eqx.Module):
         precision = weight * spread**2 / noise
 
         def chunk(x: Array, weights: Array, y: Array, precision: Array) -> tuple[Array, Array]:
-            rest = self._mean_without(q, whiten, p, latent, x, weights)
-            f, w = self._view(whiten, p, latent, x)
-            qf, qw = q.of_task(p)[latent]
+            rest = jnp.zeros(x.shape[0])
+            for i in range(len(self.groups)):
+                if i != group:
+                    rest += self._mean(q, whiten, p, i, x, weights)
+            f, w = self._view(whiten, p, group, x)
+            qf, qw = q.of_task(p)[group]
             own, other = (f, self._link(w.marginal(qw))) if which == "f" else (w, f.marginal(qf))
-            return block_information(own.alpha, weights, other, y - rest, precision)
+            tiled = self._tiled(weights)[group]
+            return block_information(own.alpha, tiled, other, y - rest, precision)
 
         size = rows_at_a_time(self._width(x.shape[1]))
         return sum_rows(chunk, (x, weights, y, precision), size)
 
-    def _mean_without(
-        self, q: Factors, whiten: Factors, task: int, latent: int, x: Array, weights: Array
+    def _mean(
+        self, q: Factors, whiten: Factors, task: int, group: int, x: Array, weights: Array
     ) -> Float[Array, " b"]:
-        """Return the mean of L sum_q W_q f_q over all latent functions but one."""
+        """Return the mean of L sum_q W_q f_q over one group, without what a variance needs."""
         total = jnp.zeros(x.shape[0])
-        for i, (qf, qw) in enumerate(q.of_task(task)):
-            if i == latent:
-                continue
-            f = mean_at_nodes(self.kernels_f[i], self.locations_f, whiten.f[i], qf, x)
+        f, w = (_split(part, self.groups[group]) for part in q.of_task(task)[group])
+        for i, latent in enumerate(self.groups[group]):
+            mean_f = mean_at_nodes(
+                self.kernels_f[latent], self.locations_f, whiten.f[latent], f[i], x
+            )
+            kernel, white = self.kernels_w[task][latent], whiten.w[task][latent]
             if self.positive:
-                w = self._link(self._view(whiten, task, i, x)[1].marginal(qw)).mean
+                at = AtNodes.of(kernel, self.locations_w, white, x)
+                mean_w = self._link(at.marginal(w[i])).mean
             else:
-                kernel, white = self.kernels_w[task][i], whiten.w[task][i]
-                w = mean_at_nodes(kernel, self.locations_w, white, qw, x)
-            total += jnp.sum(weights * f * w, 1)
+                mean_w = mean_at_nodes(kernel, self.locations_w, white, w[i], x)
+            total += jnp.sum(weights * mean_f * mean_w, 1)
         return total
 
-    def _view(
-        self, whiten: Factors, task: int, latent: int, x: Array
-    ) -> tuple[AtNodes, AtNodes]:
-        """Return a latent function and its weight in a task, at nodes."""
-        white_f, white_w = whiten.of_task(task)[latent]
+    def _view(self, whiten: Factors, task: int, group: int, x: Array) -> tuple[AtNodes, AtNodes]:
+        """Return a group of latent functions and its weights in a task, at nodes."""
+        z, v = self.locations_f, self.locations_w
+        kernels, white = self.kernels_w[task], whiten.w[task]
+        members = self.groups[group]
         return (
-            AtNodes.of(self.kernels_f[latent], self.locations_f, white_f, x),
-            AtNodes.of(self.kernels_w[task][latent], self.locations_w, white_w, x),
+            AtNodes.stack([AtNodes.of(self.kernels_f[i], z, whiten.f[i], x) for i in members]),
+            AtNodes.stack([AtNodes.of(kernels[i], v, white[i], x) for i in members]),
         )
 
     def _views(self, whiten: Factors, task: int, x: Array) -> list[tuple[AtNodes, AtNodes]]:
-        return [self._view(whiten, task, q, x) for q in range(self.latents)]
+        return [self._view(whiten, task, g, x) for g in range(len(self.groups))]
 
     def _marginals(
         self, q: Factors, whiten: Factors, task: int, x: Array
@@ -363,6 +414,10 @@ class Network(eqx.Module):
             (f.marginal(qf), self._link(w.marginal(qw)))
             for (f, w), (qf, qw) in zip(views, q.of_task(task), strict=True)
         ]
+
+    def _tiled(self, weights: Float[Array, "b s"]) -> list[Float[Array, "b _"]]:
+        """Return the nodes' weights, once for every latent function of each group."""
+        return [jnp.tile(weights, (1, len(group))) for group in self.groups]
 
     def _link(self, weight: Marginal) -> Marginal:
         return weight.exp() if self.positive else weight
@@ -374,7 +429,8 @@ class Network(eqx.Module):
     def _width(self, nodes: int) -> int:
         """Return how many numbers a row of so many nodes needs at once."""
         features = self.locations_f.shape[0] + self.locations_w.shape[0]
-        return self.latents * nodes * (2 * features + 4 * nodes)
+        squares = sum(len(group) ** 2 for group in self.groups)
+        return squares * nodes * (2 * features + 4 * nodes)
 
 
 def _optimum(parts: Sequence[tuple[Array, Array]], size: int) -> Natural:
@@ -382,7 +438,23 @@ def _optimum(parts: Sequence[tuple[Array, Array]], size: int) -> Natural:
     return Natural(score, sum((p for _, p in parts), jnp.eye(size)))
 
 
-def prior_q(latents: int, tasks: int, size_f: int, size_w: int, components: int) -> Mixture:
+def _split(q: Whitened | Moments, group: tuple[int, ...]) -> list[Whitened | Moments]:
+    """Return the marginal q of each latent function of a group, by its moments."""
+    if len(group) == 1:
+        return [q]
+    moments = q if isinstance(q, Moments) else Moments(q.mean, _square(jnp.tril(q.root)))
+    m = moments.mean.shape[0] // len(group)
+    parts = (slice(i * m, (i + 1) * m) for i in range(len(group)))
+    return [Moments(moments.mean[part], moments.covariance[part, part]) for part in parts]
+
+
+def _square(root: Float[Array, "m m"]) -> Float[Array, "m m"]:
+    return root @ root.T
+
+
+def prior_q(
+    groups: tuple[tuple[int, ...], ...], tasks: int, size_f: int, size_w: int, components: int
+) -> Mixture:
     """Return the prior as a q to train."""
 
     def block(size: int) -> Whitened:
@@ -390,22 +462,35 @@ def prior_q(latents: int, tasks: int, size_f: int, size_w: int, components: int)
         return Whitened(real(np.zeros((components, size))), real(eye))
 
     blocks = Factors(
-        tuple(block(size_f) for _ in range(latents)),
-        tuple(tuple(block(size_w) for _ in range(latents)) for _ in range(tasks)),
+        tuple(block(len(g) * size_f) for g in groups),
+        tuple(tuple(block(len(g) * size_w) for g in groups) for _ in range(tasks)),
     )
-    return Mixture(real(np.zeros(components)), blocks)
+    logits = real(np.zeros(components)) if components > 1 else fixed(np.zeros(1))
+    return Mixture(logits, blocks)
 
 
-def trained_q(naturals: Factors) -> Mixture:
-    """Return factors by natural parameters as a q of one component to train."""
+def trained_q(moments: Factors) -> Mixture:
+    """Return Gaussian factors as a q of one component to train."""
 
-    def block(natural: Natural) -> Whitened:
-        moments, _ = natural.moments()
-        # S = P^-1 = L L^T by the factor of P: its inverse, turned about both ends, is triangular.
-        root = np.linalg.cholesky(np.asarray(moments.covariance))
-        return Whitened(real(np.asarray(moments.mean)[None]), real(root[None]))
+    def block(q: Moments | Whitened) -> Whitened:
+        root = q.root if isinstance(q, Whitened) else np.linalg.cholesky(np.asarray(q.covariance))
+        return Whitened(real(np.asarray(q.mean)[None]), real(np.asarray(root)[None]))
 
-    return Mixture(real(np.zeros(1)), naturals.map(block))
+    return Mixture(fixed(np.zeros(1)), moments.map(block))
+
+
+def spread_q(q: Mixture, components: int, seed: int) -> Mixture:
+    """Return a q of several components about one: equal ones would remain equal."""
+    rng = np.random.default_rng(seed)
+
+    def block(one: Whitened) -> Whitened:
+        root = np.tril(np.asarray(one.root.value)[0])
+        draws = SPREAD * rng.standard_normal((components, len(root)))
+        means = np.asarray(one.mean.value)[0] + draws @ root.T
+        roots = np.broadcast_to(root, (components, *root.shape))
+        return Whitened(real(means), real(roots))
+
+    return Mixture(real(np.zeros(components)), q.blocks.map(block))
 
 
 def naturals_of(q: Mixture, component: int = 0) -> Factors:

@@ -116,6 +116,25 @@ class SingleGP(eqx.Module):
         known = information((model.kernel,), sources, model.locations, whiten, model.rule)
         return Natural.optimal(known)
 
+    @property
+    def natural_rate(self) -> float:
+        """The size of the natural-gradient step that finds the best q on all data."""
+        return 1.0
+
+    def natural_q(self) -> Natural:
+        """Return the q from which natural gradients start: the prior."""
+        return Natural.standard(self.q.mean.raw.shape[0])
+
+    def with_natural(self, q: Natural | None) -> "SingleGP":
+        """Return the model itself: its posterior comes from the data, at the best q."""
+        return self
+
+    def full_bound(self, q: Natural | None, records: Sequence[Record]) -> Float[Array, ""]:
+        """Return the bound at the best q, which is the collapsed one."""
+        return eqx.tree_at(lambda m: m.q, self, None, is_leaf=lambda x: x is None).log_evidence(
+            records
+        )
+
     def condition(self, records: Sequence[Record]) -> Posterior:
         """Condition the latent field on the records."""
         model = unwrap(self)

@@ -1,0 +1,251 @@
+"""Coordinate ascent for q of a network, under L-BFGS for its parameters (theory 3.6)."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from mrgp._types import to_numpy
+from mrgp.gp import Moments, Natural, Whitened
+from mrgp.inference.objectives import Objective, as_arrays, replace_q
+from mrgp.inference.optimisers import LBFGS, Optimum, maximise
+from mrgp.inference.progress import Progress
+from mrgp.models import Factors, naturals_of, spread_q, trained_q
+from mrgp.parameters import log_prior, partition, real, unwrap
+
+TURNS = 3
+SETTLING = 20
+SETTLED = 1e-3
+BACKTRACKS = 5
+
+
+class Block(NamedTuple):
+    """A Gaussian factor of q by natural parameters, with its moments and KL(q || prior)."""
+
+    natural: Natural
+    moments: Moments
+    divergence: Float[Array, ""]
+
+    @classmethod
+    def of(cls, natural: Natural) -> "Block":
+        """Find the moments of a factor."""
+        return cls(natural, *natural.moments())
+
+
+def bound(model: Any, q: Factors, records: Any) -> Float[Array, ""]:
+    """Return the bound of a network with one component, given by its blocks."""
+    divergence = jnp.sum(jnp.stack([block.divergence for block in q.parts()]))
+    return model.expected_log_likelihood(moments_of(q), records) - divergence
+
+
+def moments_of(q: Factors) -> Factors:
+    """Return all blocks by mean and covariance."""
+    return q.map(lambda block: block.moments)
+
+
+def sweep(model: Any, q: Factors, records: Any) -> Factors:
+    """Go through all blocks once, each to its best given the others.
+
+    Groups of latent functions go in turn, each before its weights, of which those of different
+    tasks go together: all at once would overshoot. exp(W) has no explicit optimum; its weights
+    take a natural-gradient step, halved until it does not lower the bound.
+    """
+    whiten = unwrap(model).whiteners()
+    for group in range(len(model.groups)):
+        q = q.with_f(group, Block.of(model.best_f(moments_of(q), whiten, records, group)))
+        if model.positive:
+            q = _natural_step(model, q, records, group)
+        else:
+            best = model.best_w(moments_of(q), whiten, records, group)
+            q = q.with_w(group, [Block.of(natural) for natural in best])
+    return q
+
+
+def _natural_step(model: Any, q: Factors, records: Any, group: int) -> Factors:
+    moments = moments_of(q)
+    before = tuple(row[group] for row in q.w)
+
+    def expected(weights: tuple[Moments, ...]) -> Array:
+        return model.expected_log_likelihood(moments.with_w(group, weights), records)
+
+    slopes = jax.grad(expected)(tuple(block.moments for block in before))
+    start = bound(model, q, records)
+
+    def moved(rate: Array) -> Factors:
+        pairs = zip(before, slopes, strict=True)
+        steps = [Block.of(b.natural.step(b.moments, slope, rate)) for b, slope in pairs]
+        return q.with_w(group, steps)
+
+    def lower(state: tuple[Array, Array]) -> Array:
+        rate, value = state
+        return ~(value >= start) & (rate > 0.5**BACKTRACKS)
+
+    def halve(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        rate = 0.5 * state[0]
+        return rate, bound(model, moved(rate), records)
+
+    rate, value = jax.lax.while_loop(lower, halve, (jnp.full((), 2.0), jnp.full((), -jnp.inf)))
+    return moved(jnp.where(value >= start, rate, 0.0))
+
+
+@eqx.filter_jit
+def settle(objective: Objective, trained: Any, q: Factors) -> tuple[Factors, Array]:
+    """Sweep until the bound has settled; return q and the bound after each sweep."""
+    model = objective.model(trained)
+    size = sum(len(r) for r in objective.records)
+
+    def rising(state: tuple[Any, Array, Array]) -> Array:
+        _, history, count = state
+        gain = history[count] - history[count - 1]
+        return (count < SETTLING) & ((count < 2) | (gain > SETTLED * size))
+
+    def again(state: tuple[Any, Array, Array]) -> tuple[Any, Array, Array]:
+        q, history, count = state
+        q = sweep(model, q, objective.records)
+        history = history.at[count + 1].set(bound(model, q, objective.records))
+        return q, history, count + 1
+
+    history = jnp.full(SETTLING + 1, jnp.nan).at[0].set(bound(model, q, objective.records))
+    q, history, _ = jax.lax.while_loop(rising, again, (q, history, jnp.zeros((), int)))
+    return q, history + log_prior(model)
+
+
+class Relative(eqx.Module):
+    """A Gaussian in the coordinates of another: mean m0 + L0 m and root L0 L.
+
+    Near the other, one unit is one posterior standard deviation in every direction, so that a
+    quasi-Newton method finds well-scaled coordinates whatever the data say.
+    """
+
+    origin: Whitened
+    mean: Any
+    root: Any
+
+    @classmethod
+    def to(cls, moments: Moments) -> "Relative":
+        """Start at a Gaussian given by its moments."""
+        size = moments.mean.shape[0]
+        origin = Whitened(moments.mean, jnp.linalg.cholesky(moments.covariance))
+        return cls(origin, real(np.zeros(size)), real(np.eye(size)))
+
+    @property
+    def whitened(self) -> Whitened:
+        """The Gaussian itself (of unwrapped coordinates)."""
+        root = self.origin.root
+        return Whitened(self.origin.mean + root @ self.mean, root @ jnp.tril(self.root))
+
+
+Weights = tuple[tuple[Any, ...], ...]
+
+
+def _whitened(weights: Weights) -> Weights:
+    return tuple(tuple(unwrap(relative).whitened for relative in row) for row in weights)
+
+
+@eqx.filter_jit
+def profile(
+    objective: Objective, trained: Any, latent: tuple[Block, ...], size: Array
+) -> tuple[Array, Any, tuple[Block, ...]]:
+    """Return the negative bound at the best q of the latent functions, its slope, and that q.
+
+    `trained` are the parameters and the q of the weights. With q of the latent functions at its
+    best, the slope of the bound at fixed q is that of the best bound.
+    """
+    model = objective.model(trained)
+    plain = unwrap(replace_q(model, None))
+    q = Factors(latent, _whitened(model.q))
+    whiten = plain.whiteners()
+    # One group is at its best after one pass; several take turns.
+    for _ in range(1 if len(latent) == 1 else TURNS):
+        for group in range(len(latent)):
+            moments = Factors(tuple(block.moments for block in q.f), q.w)
+            best = Block.of(plain.best_f(moments, whiten, objective.records, group))
+            q = q.with_f(group, best)
+    latent = jax.lax.stop_gradient(q.f)
+
+    def loss(trained: Any) -> Array:
+        model = objective.model(trained)
+        weights = _whitened(model.q)
+        moments = Factors(tuple(block.moments for block in latent), weights)
+        divergence = sum(block.divergence for block in latent)
+        divergence += sum(w.divergence for row in weights for w in row)
+        network = replace_q(model, None)
+        expected = network.expected_log_likelihood(moments, objective.records)
+        return -(expected - divergence + log_prior(network)) / size
+
+    value, slope = eqx.filter_value_and_grad(loss)(trained)
+    return value, slope, latent
+
+
+class Profiled:
+    """The best bound over q of the latent functions, as a loss with its slope.
+
+    Every evaluation starts from the q of the last step taken, so that a line search sees one
+    function; the best q so far is kept beside the best parameters.
+    """
+
+    def __init__(self, objective: Objective, latent: tuple[Block, ...]):
+        self.objective, self.latent, self.best = objective, latent, latent
+        self.size = float(sum(len(r) for r in objective.records))
+        self.evaluated: dict[bytes, tuple[Block, ...]] = {}
+        self.lowest = np.inf
+
+    def __call__(self, trained: Any) -> tuple[Array, Any]:
+        """Return loss and slope at some parameters."""
+        size = jnp.asarray(self.size)
+        value, slope, latent = profile(self.objective, trained, self.latent, size)
+        self.evaluated[_mark(trained)] = latent
+        if float(value) < self.lowest:
+            self.lowest, self.best = float(value), latent
+        return value, slope
+
+    def accept(self, trained: Any) -> None:
+        """Go on from the q of these parameters."""
+        self.latent = self.evaluated.get(_mark(trained), self.latent)
+        self.evaluated = {}
+
+    def model(self, trained: Any) -> Any:
+        """Return the network with the best parameters and their q."""
+        model = self.objective.model(trained)
+        q = Factors(tuple(block.moments for block in self.best), _whitened(model.q))
+        return replace_q(model, trained_q(q))
+
+
+def _mark(trained: Any) -> bytes:
+    return b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(trained))
+
+
+def maximise_network(
+    objective: Objective, log_unit: float, settings: LBFGS, progress: Progress, title: str = "fit"
+) -> Optimum:
+    """Maximise the bound of a network of one component over its parameters and q.
+
+    Coordinate ascent settles q first. Then L-BFGS takes the parameters and the q of the weights,
+    while the q of the latent functions is at its best at every step.
+    """
+    model = objective.model(objective.start)
+    q = naturals_of(unwrap(model.q)).map(Block.of)
+    start, frozen = (replace_q(tree, None) for tree in (objective.start, objective.frozen))
+    q, _ = settle(Objective(start, frozen, objective.records), start, q)
+    weights = q.map(lambda block: Relative.to(block.moments)).w
+    target = Objective(
+        *as_arrays(partition(replace_q(model, weights))), records=objective.records
+    )
+    once = dataclasses.replace(settings, starts=1, candidates=0)
+    return maximise(target, log_unit, once, 0, progress, title, Profiled(target, q.f))
+
+
+def maximise_mixture(
+    objective: Objective, log_unit: float, settings: LBFGS, seed: int, progress: Progress
+) -> Optimum:
+    """Maximise the bound of a network of several components over all its numbers."""
+    model = to_numpy(objective.model(objective.start))
+    if unwrap(model.q).components < model.components:
+        model = replace_q(model, spread_q(model.q, model.components, seed))
+    target = Objective(*as_arrays(partition(model)), records=objective.records)
+    once = dataclasses.replace(settings, starts=1, candidates=0)
+    return maximise(target, log_unit, once, seed, progress, "mixture")
