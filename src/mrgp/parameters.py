@@ -256,7 +256,8 @@ def stretched(parameter: Parameter, factor: float) -> Parameter:
         return parameter
     floor, scale = parameter.transform.floor, parameter.transform.scale
     raw = np.log(np.maximum(factor * parameter.value - floor, 1e-3 * scale) / scale)
-    return eqx.tree_at(lambda p: p.raw, parameter, np.clip(raw, *parameter.transform.bounds()))
+    raw = _number(np.clip(raw, *parameter.transform.bounds()))
+    return eqx.tree_at(lambda p: p.raw, parameter, raw)
 
 
 def lower_triangular(matrix: Any) -> Parameter:

@@ -269,14 +269,27 @@ def _optimise(
 def _optimise_network(
     target: Objective, unit: float, settings: LBFGS, seed: int, progress: Progress
 ) -> Optimum:
-    """Fit one component by coordinate ascent; several then start about it."""
-    found = None
-    if target.model(target.start).q.logits.raw.shape[0] == 1:
-        found = maximise_network(target, unit, settings, progress)
-        if target.frozen.components == 1 or found.status.code in ("failed", "interrupted"):
+    """Fit one component by coordinate ascent, in stages; several then start about it."""
+    model = to_numpy(target.model(target.start))
+
+    def stage(model: Any) -> Objective:
+        return Objective(*as_arrays(partition(model)), records=target.records)
+
+    def with_noises(model: Any, trained: bool) -> Any:
+        return dataclasses.replace(model, tasks=model.tasks.with_noise_trained(trained))
+
+    if model.q.logits.raw.shape[0] > 1:
+        return maximise_mixture(target, unit, settings, seed, progress)
+    if model.schedule == "noise-last":
+        held = stage(with_noises(model, trained=False))
+        found = maximise_network(held, unit, settings, progress, "fit, noises held")
+        if found.status.code in ("failed", "interrupted"):
             return found
-        target = Objective(*as_arrays(partition(to_numpy(found.model))), records=target.records)
-    return maximise_mixture(target, unit, settings, seed, progress)
+        model = with_noises(to_numpy(found.model), trained=True)
+    found = maximise_network(stage(model), unit, settings, progress)
+    if model.components == 1 or found.status.code in ("failed", "interrupted"):
+        return found
+    return maximise_mixture(stage(to_numpy(found.model)), unit, settings, seed, progress)
 
 
 def _finish(

@@ -21,7 +21,7 @@ from mrgp.kernels import (
     single_kernels,
 )
 from mrgp.models.coregionalised import Coregionalised
-from mrgp.models.network import Factors, Network, prior_q, trained_q
+from mrgp.models.network import Factors, Network, Schedule, prior_q, trained_q
 from mrgp.models.single import exact_is_cheap, start_locations
 from mrgp.models.tasks import Tasks
 from mrgp.parameters import (
@@ -37,7 +37,6 @@ from mrgp.parameters import (
 from mrgp.supports import DEFAULT_RULE, Geometry, Points, Rule
 
 Mean = Literal["zero", "constant"]
-Schedule = Literal["joint", "noise-last"]
 
 MOST_LATENTS = 3
 FEW_F, MANY_F = 300, 400
@@ -203,6 +202,7 @@ class MRGPRN:
             components=int(self.components),
             positive=self.positive,
             entropy=self.entropy,
+            schedule=self.schedule,
             rule=self.quadrature,
         )
 

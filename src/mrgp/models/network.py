@@ -1,7 +1,7 @@
 """A network of GPs: g_p = sum_q W_pq f_q with weights that vary over the inputs (theory 3)."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -14,6 +14,7 @@ from mrgp._types import AnyArray
 from mrgp.data import Record, Scaling
 from mrgp.gp import (
     AtNodes,
+    EntropyBound,
     Marginal,
     Mixture,
     Moments,
@@ -34,6 +35,7 @@ from mrgp.parameters import Parameter, fixed, real, unwrap
 from mrgp.supports import Rule, Support
 
 
+Schedule = Literal["joint", "noise-last"]
 SPREAD = 0.5
 
 
@@ -84,6 +86,7 @@ class Network(eqx.Module):
     All factors are GPs of their own; `q` is the posterior of their whitened inducing variables, a
     mixture with one or more components. `groups` says which latent functions it couples: in each
     component the latent functions of a group, and their weights in a task, have a joint Gaussian.
+    `components` and `schedule` are for fits.
     """
 
     kernels_f: tuple[Any, ...]
@@ -96,7 +99,8 @@ class Network(eqx.Module):
     groups: tuple[tuple[int, ...], ...] = eqx.field(static=True)
     components: int = eqx.field(static=True)
     positive: bool = eqx.field(static=True)
-    entropy: Any = eqx.field(static=True)
+    entropy: EntropyBound = eqx.field(static=True)
+    schedule: Schedule = eqx.field(static=True)
     rule: Rule = eqx.field(static=True)
 
     @property
@@ -210,7 +214,7 @@ class Network(eqx.Module):
             state.q.blocks
         )
         mean = jnp.sum(weights * means, 0)
-        return mean, jnp.sum(weights * (variances + (means - mean) ** 2), 0)
+        return mean, jnp.sum(weights * (variances + (means - mean[None]) ** 2), 0)
 
     def joint(
         self, state: NetworkPosterior, support: Support, task: str, source: str | None
@@ -240,7 +244,7 @@ class Network(eqx.Module):
         means, covariances = jax.vmap(component)(state.q.blocks)
         pi = state.q.weights
         mean = pi @ means
-        apart = means - mean
+        apart = means - mean[None]
         between = jnp.einsum("k,kn,km->nm", pi, apart, apart)
         return mean, jnp.einsum("k,knm->nm", pi, covariances) + between
 

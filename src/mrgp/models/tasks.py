@@ -1,5 +1,6 @@
 """Level, spread and noise of several tasks, as their sources report them (theory 3.1)."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -73,6 +74,14 @@ class Tasks(eqx.Module):
             jnp.broadcast_to(jnp.asarray(noise), shape),
             jnp.broadcast_to(jnp.asarray(record.weight), shape),
         )
+
+    def with_noise_trained(self, trained: bool) -> "Tasks":
+        """Return the tasks with noises that a fit may change, or must hold."""
+        noises = {
+            process: dataclasses.replace(noise, trainable=trained)
+            for process, noise in self.noise_variance.items()
+        }
+        return dataclasses.replace(self, noise_variance=noises)
 
     def observation_noise(self, process: Process) -> float:
         """Return the noise variance of a new observation: learned, or the mean of those given."""
