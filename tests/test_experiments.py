@@ -1,52 +1,23 @@
-"""Experiments: simulators, protocol, summaries, files, and the command that runs them."""
+"""Experiments: protocol, models, summaries, files, and the command that runs them."""
 
 import csv
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import mrgp
 from mrgp import experiments
 from mrgp.cli import app, parse_seeds
-from mrgp.datasets import city, dependent
+from mrgp.datasets import Recording, dependent
+from mrgp.experiments import ExperimentError, ModelSpec
 
-
-def test_the_coarse_source_averages_the_fine_one():
-    simulation = dependent(4, noise=0.5)
-    fine, coarse = simulation.data["fine"], simulation.data["coarse"]
-    np.testing.assert_allclose(coarse.y, fine.y[:99].reshape(33, 3).mean(1))
-    np.testing.assert_allclose(
-        coarse.support.x[:, :, 0], np.linspace(-2, 15, 100)[:99].reshape(33, 3)
-    )
-    np.testing.assert_allclose(simulation.truth, 5 * np.sin(simulation.support.x[:, 0]) ** 2)
-
-
-def test_independent_sources_have_errors_of_their_own():
-    errors = []
-    for seed in range(200):
-        data = dependent(seed, noise=0.5, independent=True).data
-        x = data["fine"].support.x[:, 0]
-        fine = (data["fine"].y - 5 * np.sin(x) ** 2)[:99].reshape(33, 3).mean(1)
-        coarse = data["coarse"].y - (5 * np.sin(x[:99]) ** 2).reshape(33, 3).mean(1)
-        errors.append((fine, coarse))
-    fine, coarse = np.concatenate(errors, 1)
-    assert abs(np.corrcoef(fine, coarse)[0, 1]) < 0.05
-    assert coarse.std() == pytest.approx(0.5 / np.sqrt(3), rel=0.03)
-
-
-def test_the_city_reports_cell_means_of_its_truth():
-    simulation = city(1)
-    cells = simulation.data["satellite"].support
-    inside = [
-        simulation.truth[
-            np.all((simulation.support.x >= a) & (simulation.support.x < b), axis=1)
-        ].mean()
-        for a, b in zip(cells.lower, cells.upper, strict=True)
-    ]
-    assert np.abs(simulation.data["satellite"].y - inside).max() < 4 * 0.5
-    again = city(1)
-    np.testing.assert_array_equal(again.truth, simulation.truth)
+ROOT = Path(__file__).parents[1] / "experiments"
+FOLDERS = sorted(file.parent for file in ROOT.glob("*/experiment.toml"))
+MEASURED = [folder for folder in FOLDERS if (folder / "expected.json").is_file()]
 
 
 def test_summaries_are_means_sds_and_medians_over_seeds():
@@ -60,6 +31,15 @@ def test_summaries_are_means_sds_and_medians_over_seeds():
         "median": 2.0,
         "n": 3,
     }
+
+
+def test_a_metric_of_some_replicates_is_summarised_over_those():
+    rows = [{"variant": "a", "model": "m", "fold": f, "mse": 1.0} for f in ("first", "second")]
+    rows[0]["cpu_seconds"] = 7.0
+    metrics = experiments.summarise(rows)["a"]["m"]
+    assert set(metrics) == {"mse", "cpu_seconds"}
+    assert metrics["mse"]["n"] == 2
+    assert metrics["cpu_seconds"] == {"mean": 7.0, "sd": 0.0, "median": 7.0, "n": 1}
 
 
 @pytest.mark.parametrize(("text", "seeds"), [("3", [0, 1, 2]), ("5-7", [5, 6, 7]), ("4,9", [4, 9])])
@@ -124,25 +104,185 @@ def test_run_writes_scores_by_seed_and_a_summary(quick_run):
 
 def test_list_names_every_experiment_with_a_line():
     lines = CliRunner().invoke(app, ["run", "--list"]).stdout.strip().splitlines()
-    assert any(line.startswith("dependent: ") for line in lines)
+    names = [line.split(": ")[0] for line in lines]
+    assert names == sorted(names)
+    assert {"biased", "dependent", "inter_task", "inter_task_laqn"} <= set(names)
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["run", "depend"], "No experiment is named 'depend'; there are dependent"),
+        (["run", "depend"], "No experiment is named 'depend'; there are biased, dependent"),
         (
             ["run", "dependent", "--models", "magic"],
             "has no model 'magic'; it has single-gp, vbagg",
         ),
         (["run", "dependent", "--variants", "loud"], "has no variant 'loud'; it has noise-0.1"),
         (["run", "dependent", "--seeds", "many"], "a number, a range a-b or a list"),
+        (
+            ["run", "inter_task", "--seeds", "6"],
+            "There are 5 folds, 0 to 4; fold 5 was asked for. Ask for --seeds 5 or fewer.",
+        ),
     ],
 )
 def test_wrong_runs_say_what_there_is(arguments, text):
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code != 0
     assert text in str(result.exception)
+
+
+def test_recorded_data_that_are_missing_are_named_with_their_variable(monkeypatch):
+    monkeypatch.delenv("MRGP_DATA", raising=False)
+    result = CliRunner().invoke(app, ["run", "inter_task", "--quick"])
+    assert result.exit_code != 0
+    assert "the variable MRGP_DATA names, and it is not set" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("spec", "recipe"),
+    [
+        ({"recipe": "VBAgg", "kernel": "RBF"}, mrgp.VBAgg(kernel=mrgp.RBF())),
+        ({"recipe": "MRGP", "center_point": True}, mrgp.CenterPoint(mrgp.MRGP())),
+        (
+            {"recipe": "MRGPRN", "kernel_f": "Matern12", "kernel_w": "RBF"},
+            mrgp.MRGPRN(kernel_f=mrgp.Matern12(), kernel_w=mrgp.RBF()),
+        ),
+        (
+            {
+                "recipe": "MRGPRN",
+                "center_point": True,
+                "kernel_w": "constant",
+                "options": {"latents": 2, "mean": "zero"},
+            },
+            mrgp.CenterPoint(mrgp.MRGPRN(latents=2, kernel_w="constant", mean="zero")),
+        ),
+    ],
+)
+def test_a_model_of_a_file_is_the_recipe_one_would_type(spec, recipe):
+    assert repr(ModelSpec.model_validate(spec).build()) == repr(recipe)
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"recipe": "MRGP", "kernel_f": "RBF"}, "MRGP has no kernel_f=; it has kernel, inducing"),
+        ({"recipe": "MRGPRN", "options": {"latents": 0}}, "latents= must be a whole number"),
+        ({"recipe": "MRGPRN", "options": {"quadrature": 5}}, "quadrature= takes a rule"),
+        ({"recipe": "MRGPRN", "kernel_f": "constant"}, "Input should be 'RBF'"),
+        ({"recipe": "CenterPoint"}, "Input should be 'MRGP', 'VBAgg' or 'MRGPRN'"),
+    ],
+)
+def test_a_model_that_cannot_be_made_is_refused_when_read(spec, text):
+    with pytest.raises(ValueError, match=text):
+        ModelSpec.model_validate(spec)
+
+
+def test_a_model_sees_its_sources_and_tasks_alone():
+    x = mrgp.points([[0.0], [1.0]])
+    data = mrgp.Dataset(
+        [mrgp.Observations(x, [1.0, 2.0], task=t, name=s) for s in "ab" for t in ("u", "v")]
+    )
+    assert ModelSpec(recipe="MRGP").view(data).processes == data.processes
+    seen = ModelSpec(recipe="MRGP", sources=["b"], tasks=["u"]).view(data)
+    assert seen.processes == (("b", "u"),)
+    with pytest.raises(ValueError, match="No task is named 'w'; the tasks are"):
+        ModelSpec(recipe="MRGP", tasks=["w"]).view(data)
+
+
+def held_out():
+    """A fine task with a gap, and a coarse one that is twice the fine one."""
+    x = np.arange(24.0)
+    y = np.sin(x / 3)
+    gap = (x >= 8) & (x < 14)
+    fine = mrgp.Observations(mrgp.points(x[~gap, None]), y[~gap], task="u", name="site")
+    bags = mrgp.nodes(x.reshape(12, 2, 1))
+    coarse = mrgp.Observations(bags, 2 * y.reshape(12, 2).mean(1), task="v", name="site")
+    data = mrgp.Dataset([fine, coarse])
+    return Recording(data, mrgp.points(x[gap, None]), y[gap], "site", "u")
+
+
+def test_recorded_cases_have_no_clean_scores_and_are_timed_where_asked():
+    case = held_out()
+    alone = ModelSpec(recipe="MRGP", kernel="RBF", tasks=["u"])
+    scores = experiments.score(alone, case, 0, timed=False)
+    assert {"mse", "coverage_95", "crps", "weight"} <= set(scores)
+    assert not [name for name in scores if name.endswith("_clean") or name == "cpu_seconds"]
+    both = ModelSpec(recipe="MRGPRN", kernel_f="RBF", kernel_w="constant", options={"latents": 1})
+    shared = experiments.score(both, case, 0)
+    assert shared["mse"] < 0.2 * scores["mse"]
+    assert shared["cpu_seconds"] > 0
+    fit = mrgp.fit(mrgp.MRGP(kernel=mrgp.RBF()), case.data.select(task="u"), progress=None)
+    noisy = mrgp.predict(fit, case.support, noise=True)
+    assert scores["crps"] == pytest.approx(mrgp.evaluate(noisy, case.y)["crps"])
+    assert scores["mse"] == pytest.approx(np.mean((noisy.mean - case.y) ** 2))
+
+
+def test_clean_scores_are_of_the_latent_function():
+    case = dependent(100, noise=0.5)
+    spec = ModelSpec(recipe="MRGP", kernel="RBF", sources=["fine"])
+    scores = experiments.score(spec, case, 0, timed=False)
+    fit = mrgp.fit(mrgp.MRGP(mrgp.RBF()), case.data.select(source="fine"), progress=None)
+    latent = mrgp.predict(fit, case.support)
+    low, high = latent.interval(0.95)
+    assert scores["width_95_clean"] == pytest.approx(np.mean(high - low))
+    assert scores["mse_clean"] == pytest.approx(np.mean((latent.mean - case.truth) ** 2))
+    assert scores["mse"] == pytest.approx(np.mean((latent.mean - case.y) ** 2))
+    assert scores["width_95"] > scores["width_95_clean"]
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    """The experiment `inter_task` on three small folds, by a model of the fine task."""
+    load = lambda fold, window: calls.append((fold, window)) or held_out()  # noqa: E731
+    calls = []
+    small = experiments.Replicates("fold", load, lambda: ("first", "second", "third"))
+    monkeypatch.setitem(experiments.DATA, "inter_task", small)
+    return experiments.find("inter_task"), calls
+
+
+def test_recorded_experiments_are_repeated_over_what_there_is(recorded, monkeypatch, tmp_path):
+    experiment, calls = recorded
+    spec = ModelSpec(recipe="MRGP", kernel="RBF", tasks=["u"])
+    monkeypatch.setitem(experiment.models, "single-gp", spec)
+    asked = {"variants": ["24h"], "model_names": ["single-gp"], "out": tmp_path}
+    summary = experiments.run(experiment, **asked)
+    assert calls == [("first", 24), ("second", 24), ("third", 24)]
+    metrics = summary["variants"]["24h"]["single-gp"]
+    assert (metrics["mse"]["n"], metrics["cpu_seconds"]["n"]) == (3, 1)
+    header, rows = experiments.table(summary)
+    assert header[2:4] == ["mse", "rmse"]
+    assert not any("clean" in name for name in header)
+    assert rows[0][-1] == "3"
+    with (tmp_path / "inter_task" / "scores.csv").open() as file:
+        written = list(csv.DictReader(file))
+    assert [row["fold"] for row in written] == ["first", "second", "third"]
+    assert [row["cpu_seconds"] != "" for row in written] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        ({"simulator": ""}, "give either simulator or recorded"),
+        ({"recorded": 'recorded = "inter_task"'}, "give either simulator or recorded"),
+        ({"seeds": ""}, "a simulator needs seeds"),
+        ({"quick": 'quick.variants = ["b"]'}, "x has no variant 'b'; it has a"),
+        ({"model": 'models.m = { recipe = "VBAgg", kernel_f = "RBF" }'}, "models.m: VBAgg has no"),
+    ],
+)
+def test_keys_that_do_not_agree_are_refused(lines, text, tmp_path):
+    content = {
+        "names": 'name = "x"\ntitle = "x"',
+        "simulator": 'simulator = "biased"',
+        "seeds": "seeds = 2",
+        "quick": 'quick.variants = ["a"]',
+        "variant": "variants.a = {}",
+        "model": 'models.m = { recipe = "VBAgg" }',
+    }
+    (tmp_path / "experiment.toml").write_text("\n".join((content | lines).values()))
+    with pytest.raises(ExperimentError, match=text) as caught:
+        experiments.find(str(tmp_path))
+    assert ": :" not in str(caught.value)
+    assert not str(caught.value).endswith("..")
 
 
 def test_a_broken_experiment_file_is_named_with_its_key(tmp_path):
@@ -156,12 +296,23 @@ def test_a_broken_experiment_file_is_named_with_its_key(tmp_path):
         experiments.find(str(tmp_path))
 
 
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda f: f.name)
+def test_every_experiment_can_be_read_and_says_how_to_run_it(folder):
+    assert experiments.find(str(folder)).name == folder.name
+    assert f"mrgp run {folder.name}" in (folder / "README.md").read_text()
+
+
 @pytest.mark.slow
-def test_dependent_reproduces_its_recorded_table():
-    folder = experiments.folders()[-1] / "dependent"
+@pytest.mark.parametrize("folder", MEASURED, ids=lambda f: f.name)
+def test_experiments_reproduce_their_recorded_tables(folder):
+    experiment = experiments.find(str(folder))
+    if experiment.recorded and not Path(os.environ.get("MRGP_DATA") or "-").is_dir():
+        pytest.skip("MRGP_DATA names no folder of real data")
     expected = json.loads((folder / "expected.json").read_text())
-    summary = experiments.run(experiments.find("dependent"))
-    for variant, by_model in expected["measured"]["variants"].items():
+    variants = expected["measured"]["variants"]
+    named = list(dict.fromkeys(model for by_model in variants.values() for model in by_model))
+    summary = experiments.run(experiment, variants=list(variants), model_names=named)
+    for variant, by_model in variants.items():
         for model, metrics in by_model.items():
             for metric, tolerance in expected["tolerances"].items():
                 found = summary["variants"][variant][model][metric]["mean"]

@@ -145,7 +145,10 @@ def _demo_pictures(
 def run(
     name: Annotated[str | None, typer.Argument(help="Name or folder of the experiment.")] = None,
     seeds: Annotated[
-        str | None, typer.Option(help="How many seeds (50), a range (100-149), or a list (3,7).")
+        str | None,
+        typer.Option(
+            help="How many seeds, folds or sites (5), a range (100-149), or a list (3,7)."
+        ),
     ] = None,
     variants: Annotated[str | None, typer.Option(help="Variants, separated by commas.")] = None,
     models: Annotated[str | None, typer.Option(help="Models, separated by commas.")] = None,
@@ -159,8 +162,9 @@ def run(
         for known, experiment in experiments.available().items():
             typer.echo(f"{known}: {experiment.title}")
         return
+    experiment = experiments.find(name)
     summary = experiments.run(
-        experiments.find(name),
+        experiment,
         seeds=None if seeds is None else parse_seeds(seeds),
         variants=_split(variants),
         model_names=_split(models),
@@ -172,7 +176,7 @@ def run(
         typer.echo(json.dumps(summary))
         return
     header, rows = experiments.table(summary)
-    table = Table(*header, title=f"{name}: mean ± sd over seeds")
+    table = Table(*header, title=f"{name}: mean ± sd over {experiment.replicates.noun}s")
     for row in rows:
         table.add_row(*row)
     # A narrow terminal scrolls or wraps whole lines; squeezed columns cannot be read.

@@ -48,8 +48,39 @@ def dependent(seed: int, noise: float = 0.5, independent: bool = False) -> Simul
     return Simulation(Dataset([fine, coarse]), support, truth, fresh, "fine", "y")
 
 
+def biased(seed: int, low: float = 7.0, high: float = 12.0) -> Simulation:
+    """Simulate a target seen in the middle alone, and two coarse sources on another scale.
+
+    All see s (5 sin^2(x) + 0.1 e): the target at 50 points evenly on [low, high] with s = 1, `left`
+    as means of 20 bags of 5 of 100 points evenly on [-10, 10] with s = 0.5, `right` as means of as
+    many on [10, 20] with s = 0.3. Noise enters before scaling and averaging. The test support has
+    200 points evenly on [-10, 20].
+
+    >>> biased(0).data.sources
+    ('target', 'left', 'right')
+    """
+    rng = np.random.default_rng(seed)
+    x = np.linspace(low, high, 50)
+    target = Observations(points(x[:, None]), _noisy_wave(x, rng), task="y", name="target")
+    sources = [target]
+    for name, first, last, scale in (("left", -10.0, 10.0, 0.5), ("right", 10.0, 20.0, 0.3)):
+        bags = np.linspace(first, last, 100)
+        means = scale * _noisy_wave(bags, rng).reshape(20, 5).mean(1)
+        support = nodes(bags.reshape(20, 5, 1))
+        sources.append(Observations(support, means, task="y", name=name))
+    test = np.linspace(-10.0, 20.0, 200)
+    fresh = _noisy_wave(test, rng)
+    return Simulation(Dataset(sources), points(test[:, None]), _wave(test), fresh, "target", "y")
+
+
 def _wave(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     return 5.0 * np.sin(x) ** 2
+
+
+def _noisy_wave(
+    x: Float[np.ndarray, " n"], rng: np.random.Generator, noise: float = 0.1
+) -> Float[np.ndarray, " n"]:
+    return _wave(x) + noise * rng.standard_normal(len(x))
 
 
 CITY_SIDE = 20.0
