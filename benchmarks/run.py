@@ -16,7 +16,14 @@ from rich.table import Table
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
-NAMES = ("core_step", "small_loop", "svgp_scale", "predict_million", "clusters_million")
+NAMES = (
+    "core_step",
+    "network_step",
+    "small_loop",
+    "svgp_scale",
+    "predict_million",
+    "clusters_million",
+)
 CORES = 2
 BUSY = 0.5
 PACKAGES = ("mrgp", "jax", "jaxlib", "numpy", "scipy")

@@ -29,9 +29,7 @@ class Factor(gpytorch.Module):
         super().__init__()
         self.z, self.jitter = torch.tensor(problem[f"locations_{which}"]), float(problem["jitter"])
         plain = Positive(transform=None, inv_transform=None)
-        rbf = gpytorch.kernels.RBFKernel(
-            ard_num_dims=self.z.shape[1], lengthscale_constraint=plain
-        )
+        rbf = gpytorch.kernels.RBFKernel(ard_num_dims=self.z.shape[1], lengthscale_constraint=plain)
         self.kernel = gpytorch.kernels.ScaleKernel(rbf, outputscale_constraint=plain).double()
         rbf.lengthscale = torch.tensor(problem[f"lengthscale_{which}"][number])
         self.kernel.outputscale = torch.tensor(problem[f"variance_{which}"][number])

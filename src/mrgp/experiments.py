@@ -60,6 +60,7 @@ class Replicates(NamedTuple):
 DATA = {
     "dependent": Replicates("seed", datasets.dependent),
     "biased": Replicates("seed", datasets.biased),
+    "mixing": Replicates("seed", datasets.mixing),
     "inter_task": Replicates("fold", datasets.inter_task, datasets.folds),
     "inter_task_laqn": Replicates("site", datasets.inter_task_laqn, datasets.laqn_sites),
 }
@@ -149,7 +150,7 @@ class Experiment(BaseModel):
     model_config = ConfigDict(extra="forbid")
     name: str
     title: str
-    simulator: Literal["dependent", "biased"] | None = None
+    simulator: Literal["dependent", "biased", "mixing"] | None = None
     recorded: Literal["inter_task", "inter_task_laqn"] | None = None
     seeds: int | None = None
     timed: int | None = Field(default=None, ge=1)

@@ -8,7 +8,7 @@ from mrgp.datasets.recorded import (
     laqn_sites,
     window_means,
 )
-from mrgp.datasets.simulators import Simulation, biased, city, dependent
+from mrgp.datasets.simulators import Simulation, biased, city, dependent, mixing
 
 __all__ = [
     "Recording",
@@ -20,5 +20,6 @@ __all__ = [
     "inter_task",
     "inter_task_laqn",
     "laqn_sites",
+    "mixing",
     "window_means",
 ]

@@ -3,10 +3,10 @@
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from mrgp.data import Dataset, Observations
-from mrgp.supports import Support, boxes, nodes, points
+from mrgp.supports import Support, boxes, intervals, nodes, points
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +71,61 @@ def biased(seed: int, low: float = 7.0, high: float = 12.0) -> Simulation:
     test = np.linspace(-10.0, 20.0, 200)
     fresh = _noisy_wave(test, rng)
     return Simulation(Dataset(sources), points(test[:, None]), _wave(test), fresh, "target", "y")
+
+
+MIXING_EXTENT = 12.0
+
+
+def mixing(seed: int) -> Simulation:
+    """Simulate two tasks that share a function, in proportions that change along x.
+
+    Task p is c_p exp(0.7 w_p(x)) f(x), with a rough f and slow w_p, c = 1 for `a` and 3 for `b`.
+    `a` is seen at 120 points on [0, 12]; `b` at those of 120 points outside four gaps of 1.3, and
+    everywhere as means over intervals of 1.5. The test support is the gaps, for `b`.
+
+    >>> mixing(0).data.tasks
+    ('a', 'b')
+    """
+    rng = np.random.default_rng(seed)
+    shared, slow = _RandomFunction(rng, 0.5), [_RandomFunction(rng, 3.0) for _ in range(2)]
+
+    def task(p: int, x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        return (1.0, 3.0)[p] * np.exp(0.7 * slow[p](x)) * shared(x)
+
+    x = np.sort(rng.uniform(0, MIXING_EXTENT, (2, 120)))
+    y = [task(p, x[p]) + (0.1, 0.3)[p] * rng.standard_normal(120) for p in range(2)]
+    seen = ~_in_gap(x[1])
+    lower = np.arange(0.0, MIXING_EXTENT, 1.5)
+    inside = lower[:, None] + (np.arange(30) + 0.5) / 20
+    means = task(1, inside).mean(1) + 0.1 * rng.standard_normal(len(lower))
+    data = Dataset(
+        [
+            Observations(points(x[0][:, None]), y[0], task="a", name="sites"),
+            Observations(points(x[1][seen][:, None]), y[1][seen], task="b", name="sites"),
+            Observations(intervals(lower, lower + 1.5), means, task="b", name="cells"),
+        ]
+    )
+    test = np.linspace(0, MIXING_EXTENT, 241)
+    test = test[_in_gap(test)]
+    truth = task(1, test)
+    fresh = truth + 0.3 * rng.standard_normal(len(test))
+    return Simulation(data, points(test[:, None]), truth, fresh, "sites", "b")
+
+
+def _in_gap(x: Float[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
+    return x % 3.0 >= 1.7
+
+
+class _RandomFunction:
+    """A draw of a GP with an RBF kernel of unit variance, by random Fourier features."""
+
+    def __init__(self, rng: np.random.Generator, lengthscale: float, features: int = 200):
+        self.frequency = rng.standard_normal(features) / lengthscale
+        self.phase = rng.uniform(0, 2 * np.pi, features)
+
+    def __call__(self, x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        waves = np.cos(np.multiply.outer(x, self.frequency) + self.phase)
+        return np.sqrt(2 / len(self.phase)) * waves.sum(-1)
 
 
 def _wave(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

@@ -109,7 +109,7 @@ def warm_start(
     settings = LBFGS(max_steps=WARM_STEPS, starts=1, candidates=4)
     if isinstance(objective.frozen, Network):
         sample = dataclasses.replace(objective, records=as_arrays(records))
-        found = maximise_network(sample, log_unit, settings, progress, "warm start")
+        found = maximise_network(sample, log_unit, settings, seed, progress, "warm start")
         start, frozen = as_arrays(partition(to_numpy(found.model)))
         return Objective(start, frozen, objective.records), found.status
     start, frozen = (replace_q(tree, None) for tree in (objective.start, objective.frozen))

@@ -21,6 +21,7 @@ TURNS = 3
 SETTLING = 20
 SETTLED = 1e-3
 BACKTRACKS = 5
+RANDOM_WEIGHTS = 1.0
 
 
 class Block(NamedTuple):
@@ -220,7 +221,12 @@ def _mark(trained: Any) -> bytes:
 
 
 def maximise_network(
-    objective: Objective, log_unit: float, settings: LBFGS, progress: Progress, title: str = "fit"
+    objective: Objective,
+    log_unit: float,
+    settings: LBFGS,
+    seed: int,
+    progress: Progress,
+    title: str = "fit",
 ) -> Optimum:
     """Maximise the bound of a network of one component over its parameters and q.
 
@@ -228,15 +234,50 @@ def maximise_network(
     while the q of the latent functions is at its best at every step.
     """
     model = objective.model(objective.start)
-    q = naturals_of(unwrap(model.q)).map(Block.of)
-    start, frozen = (replace_q(tree, None) for tree in (objective.start, objective.frozen))
-    q, _ = settle(Objective(start, frozen, objective.records), start, q)
-    weights = q.map(lambda block: Relative.to(block.moments)).w
-    target = Objective(
-        *as_arrays(partition(replace_q(model, weights))), records=objective.records
-    )
     once = dataclasses.replace(settings, starts=1, candidates=0)
-    return maximise(target, log_unit, once, 0, progress, title, Profiled(target, q.f))
+    best = None
+    for q in _starts(objective, settings, seed)[: settings.starts]:
+        weights = q.map(lambda block: Relative.to(block.moments)).w
+        target = Objective(
+            *as_arrays(partition(replace_q(model, weights))), records=objective.records
+        )
+        found = maximise(target, log_unit, once, 0, progress, title, Profiled(target, q.f))
+        if best is None or _last(found) > _last(best):
+            best = found
+        if found.status.code == "interrupted":
+            break
+    assert best is not None
+    return best
+
+
+def _last(found: Optimum) -> float:
+    bound = float(found.history[-1]) if len(found.history) else -np.inf
+    return bound if np.isfinite(bound) else -np.inf
+
+
+def _starts(objective: Objective, settings: LBFGS, seed: int) -> list[Factors]:
+    """Settle the model's own q and others with random weights; return them, best bound first."""
+    model = objective.model(objective.start)
+    own = naturals_of(unwrap(model.q)).map(Block.of)
+    start, frozen = (replace_q(tree, None) for tree in (objective.start, objective.frozen))
+    plain = Objective(start, frozen, objective.records)
+    rng = np.random.default_rng(seed)
+
+    def moved(block: Block) -> Block:
+        mean = block.moments.mean + RANDOM_WEIGHTS * rng.standard_normal(block.moments.mean.shape)
+        return Block.of(Natural(block.natural.precision @ mean, block.natural.precision))
+
+    candidates = [own]
+    for _ in range(settings.candidates):
+        rows = tuple(tuple(moved(block) for block in row) for row in own.w)
+        candidates.append(Factors(own.f, rows))
+    settled = []
+    for q in candidates:
+        found, history = settle(plain, start, q)
+        bounds = np.asarray(history)
+        settled.append((float(np.max(bounds[np.isfinite(bounds)], initial=-np.inf)), found))
+    order = np.argsort([-bound for bound, _ in settled], kind="stable")
+    return [settled[i][1] for i in order]
 
 
 def maximise_mixture(

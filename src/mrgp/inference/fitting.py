@@ -30,7 +30,7 @@ from mrgp.supports import Axis, Field, same_fields
 
 
 NETWORK_LIMIT = 5000
-NETWORK_TOLERANCE = 1e-5
+NETWORK_SETTINGS = LBFGS(tolerance=2e-5, starts=1, candidates=4)
 FORERUNNER_ROWS = 1500
 
 
@@ -220,7 +220,7 @@ def _usual_optimiser(target: Objective, is_network: bool) -> LBFGS | Adam:
     count = sum(len(r) for r in target.records)
     if target.has_q and not (is_network and count <= NETWORK_LIMIT):
         return Adam()
-    return LBFGS(tolerance=NETWORK_TOLERANCE) if is_network else LBFGS()
+    return NETWORK_SETTINGS if is_network else LBFGS()
 
 
 def _begun(
@@ -282,11 +282,12 @@ def _optimise_network(
         return maximise_mixture(target, unit, settings, seed, progress)
     if model.schedule == "noise-last":
         held = stage(with_noises(model, trained=False))
-        found = maximise_network(held, unit, settings, progress, "fit, noises held")
+        found = maximise_network(held, unit, settings, seed, progress, "fit, noises held")
         if found.status.code in ("failed", "interrupted"):
             return found
         model = with_noises(to_numpy(found.model), trained=True)
-    found = maximise_network(stage(model), unit, settings, progress)
+        settings = dataclasses.replace(settings, starts=1, candidates=0)
+    found = maximise_network(stage(model), unit, settings, seed, progress)
     if model.components == 1 or found.status.code in ("failed", "interrupted"):
         return found
     return maximise_mixture(stage(to_numpy(found.model)), unit, settings, seed, progress)

@@ -39,7 +39,7 @@ from mrgp.supports import DEFAULT_RULE, Geometry, Points, Rule
 Mean = Literal["zero", "constant"]
 
 MOST_LATENTS = 3
-FEW_F, MANY_F = 300, 400
+FEW_F, MANY_F = 150, 200
 FEW_W, MANY_W = 30, 60
 VARIATION = 0.1
 VARIATION_LOG_SD = 1.5
@@ -117,7 +117,7 @@ class MRGPRN:
             if kernel is not None and not isinstance(kernel, Kernel):
                 raise TypeError(
                     f"MRGPRN: {name}= takes a kernel such as mrgp.RBF(), or a list of one for each"
-                    f' latent function{", or constant" if name == "kernel_w" else ""}; got'
+                    f" latent function{', or constant' if name == 'kernel_w' else ''}; got"
                     f" {kernel!r}."
                 )
             if kernel is not None and has_white(kernel):
@@ -277,8 +277,9 @@ def begin(network: Network, linear: Coregionalised) -> Network:
     whiten = model.whiteners()
 
     def weights(task: int, group: tuple[int, ...]) -> Moments:
-        means = [whiten.w[task][i] @ jnp.full(model.locations_w.shape[0], levels[task, i])
-                 for i in group]
+        means = [
+            whiten.w[task][i] @ jnp.full(model.locations_w.shape[0], levels[task, i]) for i in group
+        ]
         mean = jnp.concatenate(means)
         return Moments(mean, START_VARIANCE * jnp.eye(len(mean)))
 

@@ -120,9 +120,7 @@ class Network(eqx.Module):
         expected = jnp.vdot(model.q.weights, by_component(model.q.blocks))
         return expected - model.q.divergence(model.entropy)
 
-    def expected_log_likelihood(
-        self, q: Factors, records: Sequence[Record]
-    ) -> Float[Array, ""]:
+    def expected_log_likelihood(self, q: Factors, records: Sequence[Record]) -> Float[Array, ""]:
         """Return E_q[log p(records)], weighted, for one component (theory 3.3)."""
         model = unwrap(self)
         whiten = model.whiteners()
@@ -146,9 +144,7 @@ class Network(eqx.Module):
             tuple(tuple(white(k, self.locations_w) for k in row) for row in self.kernels_w),
         )
 
-    def best_f(
-        self, q: Factors, whiten: Factors, records: Sequence[Record], group: int
-    ) -> Natural:
+    def best_f(self, q: Factors, whiten: Factors, records: Sequence[Record], group: int) -> Natural:
         """Return the best q of one group of latent functions, given the rest (theory 3.6)."""
         model = unwrap(self)
         return _optimum(
@@ -284,7 +280,7 @@ class Network(eqx.Module):
         count = draws[p][0].shape[0] * draws[p][0].shape[1]
         size = rows_at_a_time(model._width(x.shape[1]) + count * x.shape[1] * (x.shape[1] + 2))
         means, variances = map_rows(chunk, (x, weights), size)
-        return level + spread * means.T, spread**2 * variances.T
+        return level[None] + spread * means.T, spread**2 * variances.T
 
     def component_weights(self) -> Float[AnyArray, " k"]:
         """Return the weight of each component of q."""
@@ -347,9 +343,7 @@ class Network(eqx.Module):
             pairs = self._marginals(q, whiten, task, x)
             return sum_of_products(self._tiled(weights), *zip(*pairs, strict=True))
 
-        mean, variance = map_rows(
-            chunk, (x, weights), rows_at_a_time(self._width(x.shape[1]))
-        )
+        mean, variance = map_rows(chunk, (x, weights), rows_at_a_time(self._width(x.shape[1])))
         spread = self.tasks.spread[task]
         return self.tasks.level(task, support) + spread * mean, spread**2 * variance
 
