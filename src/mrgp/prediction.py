@@ -17,8 +17,7 @@ from mrgp.inference.objectives import as_arrays
 from mrgp.supports import Support, extend_all, same_fields
 
 CHUNK_BYTES = 2**26
-LARGEST_CHUNK = 2**14
-SMALLEST_CHUNK = 2**6
+SMALLEST_CHUNK, LARGEST_CHUNK = 2**6, 2**14
 LARGEST_JOINT = 5000
 BISECTIONS = 60
 DEFAULT_SAMPLES = 50
@@ -353,11 +352,9 @@ def _mixture(
 ) -> tuple[Components, Components, Components]:
     """Return weights, means and variances of a mixture over draws."""
     draws = as_arrays(fit.model).base_draws(key, samples)
-    shares = np.asarray(fit.model.component_weights())
-    weights = np.repeat(shares / samples, samples)
-    count = len(weights)
-    means, variances = _in_chunks(fit, support, count, _compiled_mixture, task, source, draws)
-    return np.broadcast_to(weights[:, None], means.shape), means, variances
+    weights = np.repeat(np.asarray(fit.state.q.weights) / samples, samples)
+    found = _in_chunks(fit, support, len(weights), _compiled_mixture, task, source, draws)
+    return np.broadcast_to(weights[:, None], found[0].shape), *found
 
 
 def _in_chunks(

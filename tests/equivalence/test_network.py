@@ -74,12 +74,7 @@ def test_regions_of_one_node_are_the_network_at_points():
             data = mrgp.Dataset([mrgp.Observations(support, y, task="a", name="s")])
             network = mrgp.MRGPRN(latents=2, kernel_f=F, inducing_f=Z, inducing_w=5).build(data)
             rng = np.random.default_rng(0)
-            blocks = network.q.blocks.map(
-                lambda b: eqx.tree_at(
-                    lambda w: w.mean.raw, b, rng.standard_normal(b.mean.raw.shape)
-                )
-            )
-            network = replace_q(network, Mixture(network.q.logits, blocks))
+            network = replace_q(network, moved(network.q, rng))
             target = build_objective(network, data, Scaling.of(data), None)
             bounds.append(float(eqx.filter_jit(lambda o: o(o.start))(target)))
         plain = unwrap(network)
@@ -89,6 +84,15 @@ def test_regions_of_one_node_are_the_network_at_points():
     np.testing.assert_allclose(bounds, bounds[0], rtol=1e-12)
     np.testing.assert_allclose(mean, by_hand[0], rtol=1e-9)
     np.testing.assert_allclose(variance, by_hand[1], rtol=1e-9)
+
+
+def moved(q, rng):
+    """Return a q with random means."""
+
+    def block(old):
+        return eqx.tree_at(lambda w: w.mean.raw, old, rng.standard_normal(old.mean.raw.shape))
+
+    return Mixture(q.logits, q.blocks.map(block))
 
 
 def pointwise_gprn(plain, x):

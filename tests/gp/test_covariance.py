@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 import mrgp
-from mrgp.gp import chunks
-from mrgp.gp import cross_covariance, full_covariance, variance
+from mrgp.gp import chunks, cross_covariance, full_covariance, variance
 from mrgp.kernels import Binding
 from mrgp.parameters import unwrap
 from mrgp.supports import Boxes, Geometry

@@ -130,7 +130,7 @@ def test_a_fixed_point_of_sweeps_has_no_slope():
 
 FORMS = {
     "factorised": {"latents": 2, "coupled": False},
-    "positive": {"positive": True},
+    "positive": {"latents": 2, "positive": True},
     "noise last": {"schedule": "noise-last"},
     "mixture": {"components": 2},
 }

@@ -91,7 +91,7 @@ def entropy_bhattacharyya(weights, components):
     """Return the bound by Bhattacharyya distances (theory 3.5)."""
     total = 0.0
     for k, pk in enumerate(weights):
-        for mean, cov in components[k]:
+        for _, cov in components[k]:
             total += pk * 0.5 * np.linalg.slogdet(2 * np.pi * np.e * cov)[1]
         inner = 0.0
         for j, pj in enumerate(weights):

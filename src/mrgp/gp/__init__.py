@@ -21,13 +21,14 @@ from mrgp.gp.covariance import (
     quadrature_error,
     variance,
 )
-from mrgp.gp.inducing import Inducing, place
+from mrgp.gp.inducing import Inducing, place, start_locations
 from mrgp.gp.mixtures import EntropyBound, Mixture
 from mrgp.gp.products import (
     AtNodes,
     Marginal,
     block_information,
     mean_at_nodes,
+    product_covariance,
     sum_of_products,
 )
 from mrgp.gp.variational import Moments, Natural, Whitened, expected_log_likelihood
@@ -59,8 +60,10 @@ __all__ = [
     "mean_at_nodes",
     "needs_nodes",
     "place",
+    "product_covariance",
     "quadrature_error",
     "rows_at_a_time",
+    "start_locations",
     "sum_of_products",
     "sum_rows",
     "variance",

@@ -11,6 +11,7 @@ from scipy.cluster.vq import ClusterError, kmeans2
 
 from mrgp._types import AnyArray
 from mrgp.kernels import Kernel
+from mrgp.parameters import Parameter, fixed, real
 from mrgp.supports import Geometry, Midpoint, Sobol, Support
 
 Strategy = Literal["kmeans", "grid", "subset", "greedy"]
@@ -84,6 +85,29 @@ def place(
     if inducing.strategy == "greedy":
         return _greedy(candidates, number, kernel)
     return _kmeans(candidates, number, geometry, rng)
+
+
+def start_locations(
+    inducing: Inducing,
+    supports: tuple[Support, ...],
+    centre: Float[np.ndarray, " d"],
+    kernel: Kernel,
+    seed: int,
+) -> Parameter:
+    """Place inducing inputs for centred supports, or centre those given, as a parameter."""
+    if inducing.locations is None:
+        locations = np.asarray(place(inducing, supports, kernel, seed))
+    else:
+        locations = np.asarray(inducing.locations, np.float64)
+        if locations.shape[1] != supports[0].dimension:
+            raise ValueError(
+                f"inducing: locations have {locations.shape[1]} inputs and the data have"
+                f" {supports[0].dimension}: {supports[0].input_names}."
+            )
+        locations = locations - centre
+    if not inducing.train:
+        return fixed(locations)
+    return real(locations, scale=Geometry.of(supports).typical)
 
 
 def _candidates(supports: Sequence[Support], rng: np.random.Generator) -> np.ndarray:

@@ -28,7 +28,7 @@ class Marginal(NamedTuple):
         return self.covariance + self.mean[:, :, None] * self.mean[:, None, :]
 
     def exp(self) -> "Marginal":
-        """Return the moments of exp(f): those of a log-normal (theory 3.4)."""
+        """Return the moments of e^f, those of a log-normal (theory 3.4)."""
         variances = jnp.diagonal(self.covariance, axis1=1, axis2=2)
         mean = jnp.exp(self.mean + 0.5 * variances)
         outer = mean[:, :, None] * mean[:, None, :]
@@ -61,7 +61,7 @@ class AtNodes(NamedTuple):
 
     @classmethod
     def stack(cls, parts: Sequence["AtNodes"]) -> "AtNodes":
-        """Join GPs that are independent a priori into one, at the nodes of the first, then the next.
+        """Join independent GPs into one, with the nodes of the first, then those of the next.
 
         Their inducing variables are stacked too, so that q may couple them.
         """
@@ -87,12 +87,12 @@ def mean_at_nodes(
     kernel: Kernel,
     locations: Float[AnyArray, "m d"],
     whiten: Float[AnyArray, "m m"],
-    q: Whitened | Moments,
+    mean: Float[AnyArray, " m"],
     x: Float[AnyArray, "b s d"],
 ) -> Float[Array, "b s"]:
-    """Return the mean of a GP at nodes under q(u), without what its covariance needs."""
+    """Return the mean of a GP at nodes, given that of u, without what its covariance needs."""
     b, s, d = x.shape
-    return (kernel.cross(x.reshape(b * s, d), locations) @ (whiten.T @ q.mean)).reshape(b, s)
+    return (kernel.cross(x.reshape(b * s, d), locations) @ (whiten.T @ mean)).reshape(b, s)
 
 
 def _block_diagonal(parts: Sequence[Float[Array, "b _ _"]]) -> Float[Array, "b _ _"]:
@@ -109,6 +109,13 @@ def _times(alpha: Float[Array, "b s m"], matrix: Float[AnyArray, "m k"]) -> Floa
     return (alpha.reshape(b * s, m) @ matrix).reshape(b, s, -1)
 
 
+def product_covariance(f: Marginal, w: Marginal) -> Float[Array, "b s s"]:
+    """Return the covariance of w f among nodes, for independent factors (theory 3.3)."""
+    # E[f f'] E[w w'] - E[f] E[f'] E[w] E[w'], without cancellation.
+    outer = f.mean[:, :, None] * f.mean[:, None, :]
+    return f.covariance * w.second_moment + outer * w.covariance
+
+
 def sum_of_products(
     weights: Sequence[Float[AnyArray, "b _"]], f: Sequence[Marginal], w: Sequence[Marginal]
 ) -> tuple[Float[Array, " b"], Float[Array, " b"]]:
@@ -116,9 +123,7 @@ def sum_of_products(
     mean, variance = jnp.zeros(()), jnp.zeros(())
     for weight, a, b in zip(weights, f, w, strict=True):
         mean = mean + jnp.sum(weight * a.mean * b.mean, 1)
-        # E[a a'] E[b b'] - E[a] E[a'] E[b] E[b'], without cancellation.
-        pairs = a.covariance * b.second_moment
-        pairs += a.mean[:, :, None] * a.mean[:, None, :] * b.covariance
+        pairs = product_covariance(a, b)
         variance = variance + jnp.einsum("bs,bst,bt->b", weight, pairs, weight)
     return mean, variance
 

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from mrgp._linalg import gaussian_kl, moments_from_natural
 from mrgp._types import AnyArray, Scalar
-from mrgp.gp.conditioning import Information, Kernels, LinearGaussian, Whiteners, features
+from mrgp.gp.conditioning import Kernels, LinearGaussian, Whiteners, features
 from mrgp.supports import DEFAULT_RULE, Rule
 
 
@@ -52,9 +52,9 @@ class Natural(eqx.Module):
         return cls(jnp.zeros(size), jnp.eye(size))
 
     @classmethod
-    def optimal(cls, known: Information) -> "Natural":
+    def optimal(cls, score: Float[AnyArray, " m"], precision: Float[AnyArray, "m m"]) -> "Natural":
         """Return the q that maximises the bound, given what all data say (theory 2.4)."""
-        return cls(known.score, jnp.eye(len(known.score)) + known.precision)
+        return cls(score, jnp.eye(len(score)) + precision)
 
     def moments(self) -> tuple[Moments, Float[Array, ""]]:
         """Return mean and covariance, and KL(q || N(0, I))."""

@@ -28,7 +28,6 @@ from mrgp.models import Network, begin
 from mrgp.parameters import Parameter, at_limit, partition
 from mrgp.supports import Axis, Field, same_fields
 
-
 NETWORK_LIMIT = 5000
 NETWORK_SETTINGS = LBFGS(tolerance=2e-5, starts=1, candidates=4)
 FORERUNNER_ROWS = 1500

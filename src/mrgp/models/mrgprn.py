@@ -9,7 +9,7 @@ import numpy as np
 
 from mrgp._types import float64
 from mrgp.data import Dataset, Scaling, as_seed
-from mrgp.gp import EntropyBound, Inducing, Moments
+from mrgp.gp import EntropyBound, Inducing, Moments, start_locations
 from mrgp.kernels import (
     RBF,
     Binding,
@@ -21,20 +21,20 @@ from mrgp.kernels import (
     single_kernels,
 )
 from mrgp.models.coregionalised import Coregionalised
-from mrgp.models.network import Factors, Network, Schedule, prior_q, trained_q
-from mrgp.models.single import exact_is_cheap, start_locations
+from mrgp.models.factors import Factors, prior_q, trained_q
+from mrgp.models.network import Network, Schedule
+from mrgp.models.single import exact_is_cheap
 from mrgp.models.tasks import Tasks
 from mrgp.parameters import (
     LogNormal,
     Normal,
     Parameter,
-    fixed,
     positive,
     real,
     stretched,
     unwrap,
 )
-from mrgp.supports import DEFAULT_RULE, Geometry, Points, Rule
+from mrgp.supports import DEFAULT_RULE, Geometry, Rule
 
 Mean = Literal["zero", "constant"]
 
@@ -76,8 +76,8 @@ class MRGPRN:
     inducing_w: Any = None
     coupled: bool = True
     mean: str = "constant"
-    entropy: str = "bhattacharyya"
-    schedule: str = "joint"
+    entropy: Any = "bhattacharyya"
+    schedule: Any = "joint"
     priors: bool = True
     quadrature: Any = DEFAULT_RULE
 
@@ -163,7 +163,7 @@ class MRGPRN:
             inducing = Inducing.parse(given)
             if inducing.number is None:
                 inducing = dataclasses.replace(inducing, number=usual)
-            return start_locations(inducing, supports, scaling, geometry, unwrap(kernel), seed)
+            return start_locations(inducing, supports, scaling.centre, unwrap(kernel), seed)
 
         seed = as_seed(key)
         if self.kernel_w == "constant":
@@ -218,29 +218,19 @@ class MRGPRN:
 
         Copies of one kernel start at different lengthscales, lest they remain copies.
         """
-        given = self.kernel_f if isinstance(self.kernel_f, list | tuple) else None
         bound = []
         for q in range(latents):
-            kernel = Matern32(product=True) if self.kernel_f is None else self.kernel_f
-            kernel = kernel if given is None else given[q]
-            step = 0.0 if given is not None else q - (latents - 1) / 2
+            kernel = _chosen(self.kernel_f, q) or Matern32(product=True)
             frozen = not isinstance(kernel, Sum)
             made = kernel.bind(Binding(geometry, 1.0, self.priors, frozen))
-            bound.append(_stretched(made, LENGTHSCALE_STEP**-step))
+            apart = 0.0 if isinstance(self.kernel_f, list | tuple) else (latents - 1) / 2 - q
+            bound.append(_stretched(made, LENGTHSCALE_STEP**apart))
         return tuple(bound)
 
     def _kernels_w(self, latents: int, geometry: Geometry) -> tuple[Kernel, ...]:
-        given = self.kernel_w if isinstance(self.kernel_w, list | tuple) else None
         binding = Binding(geometry, 1.0, self.priors)
-        chosen = (
-            self._usual_weight(geometry)
-            if self.kernel_w is None
-            else self.kernel_w
-            if given is None
-            else given[q]
-            for q in range(latents)
-        )
-        return tuple(kernel.bind(binding) for kernel in chosen)
+        usual = self._usual_weight(geometry)
+        return tuple((_chosen(self.kernel_w, q) or usual).bind(binding) for q in range(latents))
 
     def _usual_weight(self, geometry: Geometry) -> Kernel:
         """Return a constant plus a small, slow variation."""
@@ -263,6 +253,11 @@ class MRGPRN:
             prior = LogNormal(one, one) if self.priors else None
             return positive(np.exp(0.5 * start) / np.sqrt(latents), prior)
         return real(start, prior=Normal(np.zeros(()), one) if self.priors else None)
+
+
+def _chosen(given: Any, latent: int) -> Kernel | None:
+    """Return the kernel of a latent function: one for all, its own of a list, or none given."""
+    return given[latent] if isinstance(given, list | tuple) else given
 
 
 def begin(network: Network, linear: Coregionalised) -> Network:

@@ -1,6 +1,7 @@
 """A network of GPs: g_p = sum_q W_pq f_q with weights that vary over the inputs (theory 3)."""
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import equinox as eqx
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from mrgp._linalg import inverse_lower, whitener
+from mrgp._linalg import whitener
 from mrgp._types import AnyArray
 from mrgp.data import Record, Scaling
 from mrgp.gp import (
@@ -17,60 +18,25 @@ from mrgp.gp import (
     EntropyBound,
     Marginal,
     Mixture,
-    Moments,
     Natural,
-    Whitened,
     block_information,
     map_rows,
     mean_at_nodes,
+    product_covariance,
     rows_at_a_time,
     sum_of_products,
     sum_rows,
 )
 from mrgp.kernels import kernel_parameters
 from mrgp.models.coregionalised import latent_parameters
+from mrgp.models.factors import Factors, naturals_of, trained_q
 from mrgp.models.recipe import Process
 from mrgp.models.tasks import Tasks
-from mrgp.parameters import Parameter, fixed, real, unwrap
+from mrgp.parameters import Parameter, unwrap
 from mrgp.supports import Rule, Support
 
-
 Schedule = Literal["joint", "noise-last"]
-SPREAD = 0.5
-
-
-class Factors(eqx.Module):
-    """Something for each latent function, `f`, and for each weight, `w` by task and then latent.
-
-    As a posterior it has one entry for each group of latent functions that q couples.
-    """
-
-    f: tuple[Any, ...]
-    w: tuple[tuple[Any, ...], ...]
-
-    def of_task(self, task: int) -> list[tuple[Any, Any]]:
-        """Return the pairs of latent functions and weights that make up a task."""
-        return list(zip(self.f, self.w[task], strict=True))
-
-    def map(self, function: Callable[..., Any], *others: "Factors") -> "Factors":
-        """Apply a function to every factor."""
-        f = tuple(function(*parts) for parts in zip(self.f, *(o.f for o in others), strict=True))
-        rows = zip(self.w, *(o.w for o in others), strict=True)
-        w = tuple(tuple(function(*parts) for parts in zip(*row, strict=True)) for row in rows)
-        return Factors(f, w)
-
-    def with_f(self, group: int, value: Any) -> "Factors":
-        """Replace what belongs to one group of latent functions."""
-        return Factors((*self.f[:group], value, *self.f[group + 1 :]), self.w)
-
-    def with_w(self, group: int, values: Sequence[Any]) -> "Factors":
-        """Replace what belongs to the weights of one group, one for each task."""
-        pairs = zip(self.w, values, strict=True)
-        return Factors(self.f, tuple((*r[:group], v, *r[group + 1 :]) for r, v in pairs))
-
-    def parts(self) -> list[Any]:
-        """List all factors."""
-        return [*self.f, *(w for row in self.w for w in row)]
+LARGEST_JOINT = 8000
 
 
 class NetworkPosterior(eqx.Module):
@@ -148,8 +114,7 @@ class Network(eqx.Module):
         """Return the best q of one group of latent functions, given the rest (theory 3.6)."""
         model = unwrap(self)
         return _optimum(
-            [model._information(q, whiten, i, r, group, "f") for i, r in enumerate(records)],
-            len(model.groups[group]) * model.locations_f.shape[0],
+            [model._information(q, whiten, i, r, group, "f") for i, r in enumerate(records)]
         )
 
     def best_w(
@@ -165,8 +130,7 @@ class Network(eqx.Module):
         for i, record in enumerate(records):
             said = model._information(q, whiten, i, record, group, "w")
             found[model.tasks.index(i)].append(said)
-        size = len(model.groups[group]) * model.locations_w.shape[0]
-        return tuple(_optimum(parts, size) for parts in found)
+        return tuple(_optimum(parts) for parts in found)
 
     @property
     def natural_rate(self) -> float:
@@ -219,23 +183,25 @@ class Network(eqx.Module):
         model = unwrap(self)
         p = model.tasks.names.index(task)
         x, weights = model._nodes(support)
-        flat = x.reshape(1, -1, x.shape[-1])
+        count = weights.size
+        if self.latents * count > LARGEST_JOINT:
+            raise ValueError(
+                f"predict: joint=True needs covariances among {self.latents} x {count} nodes; at"
+                f" most {LARGEST_JOINT} are allowed. Predict fewer regions at a time."
+            )
         level, spread = model.tasks.level(p, support), model.tasks.spread[p]
 
         def component(q: Factors) -> tuple[Array, Array]:
-            mean, pairs = jnp.zeros(flat.shape[1]), jnp.zeros((flat.shape[1],) * 2)
-            for group, (f, w) in zip(
-                model.groups, model._marginals(q, state.whiten, p, flat), strict=True
-            ):
-                each = (len(group), flat.shape[1])
+            mean, pairs = jnp.zeros(count), jnp.zeros((count, count))
+            marginals = model._marginals(q, state.whiten, p, x.reshape(1, count, -1))
+            for group, (f, w) in zip(model.groups, marginals, strict=True):
+                each = (len(group), count)
                 mean += (f.mean * w.mean)[0].reshape(each).sum(0)
-                both = f.covariance * w.second_moment
-                both += f.mean[:, :, None] * f.mean[:, None, :] * w.covariance
-                pairs += both[0].reshape(*each, *each).sum((0, 2))
-            rows = jnp.zeros((len(support), flat.shape[1]))
-            at = jnp.arange(flat.shape[1]).reshape(weights.shape)
-            rows = rows.at[jnp.arange(len(support))[:, None], at].set(weights)
-            return level + spread * rows @ mean, spread**2 * rows @ pairs @ rows.T
+                pairs += product_covariance(f, w)[0].reshape(*each, *each).sum((0, 2))
+            mean = jnp.sum(weights * mean.reshape(weights.shape), 1)
+            pairs = pairs.reshape(*weights.shape, *weights.shape)
+            covariance = jnp.einsum("ns,nsmt,mt->nm", weights, pairs, weights)
+            return level + spread * mean, spread**2 * covariance
 
         means, covariances = jax.vmap(component)(state.q.blocks)
         pi = state.q.weights
@@ -256,7 +222,7 @@ class Network(eqx.Module):
         p = model.tasks.names.index(task)
         level, spread = model.tasks.level(p, support), model.tasks.spread[p]
 
-        def chunk(x: Array, weights: Array) -> tuple[Array, Array]:
+        def chunk(x: Array, weights: Array) -> tuple[Array, ...]:
             views = model._views(state.whiten, p, x)
 
             def component(q: Factors, noise: tuple[Array, ...]) -> tuple[Array, Array]:
@@ -272,19 +238,14 @@ class Network(eqx.Module):
 
                 return jax.vmap(one)(noise)
 
-            means, variances = jax.vmap(component)(state.q.blocks, draws[p])
-            flat = (-1, x.shape[0])
-            return means.reshape(flat).T, variances.reshape(flat).T
+            found = jax.vmap(component)(state.q.blocks, draws[p])
+            return tuple(moments.reshape(-1, x.shape[0]).T for moments in found)
 
         x, weights = model._nodes(support)
         count = draws[p][0].shape[0] * draws[p][0].shape[1]
         size = rows_at_a_time(model._width(x.shape[1]) + count * x.shape[1] * (x.shape[1] + 2))
         means, variances = map_rows(chunk, (x, weights), size)
         return level[None] + spread * means.T, spread**2 * variances.T
-
-    def component_weights(self) -> Float[AnyArray, " k"]:
-        """Return the weight of each component of q."""
-        return unwrap(self.q).weights
 
     def base_draws(self, key: Array, samples: int) -> tuple[tuple[Float[Array, "k j m"], ...], ...]:
         """Return standard normal numbers for the inducing variables of every weight.
@@ -296,10 +257,9 @@ class Network(eqx.Module):
         p, half = len(self.tasks.names), -(-samples // 2)
         normals = jax.random.normal(key, (p, k, half, self.latents, m), float)
         both = jnp.concatenate([normals, -normals], 2)[:, :, :samples]
-        shape = (k, samples, -1)
         return tuple(
-            tuple(both[i][:, :, np.array(group)].reshape(shape) for group in self.groups)
-            for i in range(p)
+            tuple(task[:, :, np.array(g)].reshape(k, samples, -1) for g in self.groups)
+            for task in both
         )
 
     def observation_noise(self, process: Process) -> float:
@@ -322,11 +282,12 @@ class Network(eqx.Module):
 
     def account(self, state: NetworkPosterior) -> str:
         """Say how the posterior is held."""
-        k = self.components
-        form = "one Gaussian" if k == 1 else f"a mixture of {k} Gaussians"
+        form = "one Gaussian" if self.components == 1 else f"{self.components} Gaussians mixed"
+        f, w = self.locations_f.raw.shape[0], self.locations_w.raw.shape[0]
+        many = "function" if self.latents == 1 else "functions"
         return (
-            f"network of {self.latents} latent functions, {self.locations_f.raw.shape[0]} inducing"
-            f" inputs each, and weights with {self.locations_w.raw.shape[0]}; posterior: {form}"
+            f"network of {self.latents} latent {many} with {f} inducing inputs and weights with"
+            f" {w}; posterior: {form}"
         )
 
     def with_q(self) -> "Network":
@@ -360,9 +321,8 @@ class Network(eqx.Module):
 
         def chunk(x: Array, weights: Array, y: Array, precision: Array) -> tuple[Array, Array]:
             rest = jnp.zeros(x.shape[0])
-            for i in range(len(self.groups)):
-                if i != group:
-                    rest += self._mean(q, whiten, p, i, x, weights)
+            for other in set(range(len(self.groups))) - {group}:
+                rest += self._mean(q, whiten, p, other, x, weights)
             f, w = self._view(whiten, p, group, x)
             qf, qw = q.of_task(p)[group]
             own, other = (f, self._link(w.marginal(qw))) if which == "f" else (w, f.marginal(qf))
@@ -376,20 +336,23 @@ class Network(eqx.Module):
         self, q: Factors, whiten: Factors, task: int, group: int, x: Array, weights: Array
     ) -> Float[Array, " b"]:
         """Return the mean of L sum_q W_q f_q over one group, without what a variance needs."""
-        total = jnp.zeros(x.shape[0])
-        f, w = (_split(part, self.groups[group]) for part in q.of_task(task)[group])
-        for i, latent in enumerate(self.groups[group]):
-            mean_f = mean_at_nodes(
-                self.kernels_f[latent], self.locations_f, whiten.f[latent], f[i], x
-            )
-            kernel, white = self.kernels_w[task][latent], whiten.w[task][latent]
-            if self.positive:
-                at = AtNodes.of(kernel, self.locations_w, white, x)
-                mean_w = self._link(at.marginal(w[i])).mean
-            else:
-                mean_w = mean_at_nodes(kernel, self.locations_w, white, w[i], x)
-            total += jnp.sum(weights * mean_f * mean_w, 1)
-        return total
+        qf, qw = q.of_task(task)[group]
+        members = self.groups[group]
+        z, v = self.locations_f, self.locations_w
+        kernels = self.kernels_w[task]
+        parts = jnp.split(qf.mean, len(members))
+        f = [
+            mean_at_nodes(self.kernels_f[i], z, whiten.f[i], mean, x)
+            for i, mean in zip(members, parts, strict=True)
+        ]
+        if self.positive:
+            w = self._link(self._view(whiten, task, group, x)[1].marginal(qw)).mean
+        else:
+            parts = jnp.split(qw.mean, len(members))
+            pairs = zip(members, parts, strict=True)
+            means = [mean_at_nodes(kernels[i], v, whiten.w[task][i], m, x) for i, m in pairs]
+            w = jnp.concatenate(means, 1)
+        return jnp.sum(self._tiled(weights)[group] * jnp.concatenate(f, 1) * w, 1)
 
     def _view(self, whiten: Factors, task: int, group: int, x: Array) -> tuple[AtNodes, AtNodes]:
         """Return a group of latent functions and its weights in a task, at nodes."""
@@ -431,72 +394,5 @@ class Network(eqx.Module):
         return squares * nodes * (2 * features + 4 * nodes)
 
 
-def _optimum(parts: Sequence[tuple[Array, Array]], size: int) -> Natural:
-    score = sum((s for s, _ in parts), jnp.zeros(size))
-    return Natural(score, sum((p for _, p in parts), jnp.eye(size)))
-
-
-def _split(q: Whitened | Moments, group: tuple[int, ...]) -> list[Whitened | Moments]:
-    """Return the marginal q of each latent function of a group, by its moments."""
-    if len(group) == 1:
-        return [q]
-    moments = q if isinstance(q, Moments) else Moments(q.mean, _square(jnp.tril(q.root)))
-    m = moments.mean.shape[0] // len(group)
-    parts = (slice(i * m, (i + 1) * m) for i in range(len(group)))
-    return [Moments(moments.mean[part], moments.covariance[part, part]) for part in parts]
-
-
-def _square(root: Float[Array, "m m"]) -> Float[Array, "m m"]:
-    return root @ root.T
-
-
-def prior_q(
-    groups: tuple[tuple[int, ...], ...], tasks: int, size_f: int, size_w: int, components: int
-) -> Mixture:
-    """Return the prior as a q to train."""
-
-    def block(size: int) -> Whitened:
-        eye = np.broadcast_to(np.eye(size), (components, size, size))
-        return Whitened(real(np.zeros((components, size))), real(eye))
-
-    blocks = Factors(
-        tuple(block(len(g) * size_f) for g in groups),
-        tuple(tuple(block(len(g) * size_w) for g in groups) for _ in range(tasks)),
-    )
-    logits = real(np.zeros(components)) if components > 1 else fixed(np.zeros(1))
-    return Mixture(logits, blocks)
-
-
-def trained_q(moments: Factors) -> Mixture:
-    """Return Gaussian factors as a q of one component to train."""
-
-    def block(q: Moments | Whitened) -> Whitened:
-        root = q.root if isinstance(q, Whitened) else np.linalg.cholesky(np.asarray(q.covariance))
-        return Whitened(real(np.asarray(q.mean)[None]), real(np.asarray(root)[None]))
-
-    return Mixture(fixed(np.zeros(1)), moments.map(block))
-
-
-def spread_q(q: Mixture, components: int, seed: int) -> Mixture:
-    """Return a q of several components about one: equal ones would remain equal."""
-    rng = np.random.default_rng(seed)
-
-    def block(one: Whitened) -> Whitened:
-        root = np.tril(np.asarray(one.root.value)[0])
-        draws = SPREAD * rng.standard_normal((components, len(root)))
-        means = np.asarray(one.mean.value)[0] + draws @ root.T
-        roots = np.broadcast_to(root, (components, *root.shape))
-        return Whitened(real(means), real(roots))
-
-    return Mixture(real(np.zeros(components)), q.blocks.map(block))
-
-
-def naturals_of(q: Mixture, component: int = 0) -> Factors:
-    """Return one component of a q (unwrapped) by its natural parameters."""
-
-    def natural(block: Whitened) -> Natural:
-        inverse = inverse_lower(jnp.tril(jnp.asarray(block.root[component])))
-        precision = inverse.T @ inverse
-        return Natural(precision @ block.mean[component], precision)
-
-    return q.blocks.map(natural)
+def _optimum(parts: Sequence[tuple[Array, Array]]) -> Natural:
+    return Natural.optimal(*functools.reduce(lambda a, b: jax.tree.map(jnp.add, a, b), parts))

@@ -18,7 +18,10 @@ Process = tuple[str, str]
 class Built(Protocol):
     """A model with parameters: an equinox module made by a recipe for a dataset."""
 
-    processes: tuple[Process, ...]
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """The pairs (source, task)."""
+        ...
 
     def account(self, state: Any) -> str:
         """How the posterior is held, in words."""

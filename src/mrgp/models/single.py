@@ -25,7 +25,7 @@ from mrgp.gp import (
     expected_log_likelihood,
     information,
     needs_nodes,
-    place,
+    start_locations,
     whiteners,
 )
 from mrgp.kernels import Binding, Kernel, Matern32, kernel_parameters
@@ -114,7 +114,7 @@ class SingleGP(eqx.Module):
         whiten = whiteners((model.kernel,), model.locations)
         sources = model._linear_gaussian(records)
         known = information((model.kernel,), sources, model.locations, whiten, model.rule)
-        return Natural.optimal(known)
+        return Natural.optimal(known.score, known.precision)
 
     @property
     def natural_rate(self) -> float:
@@ -300,7 +300,7 @@ class MRGP:
         kernel = Matern32(product=True) if self.kernel is None else self.kernel
         bound = kernel.bind(Binding(geometry, spread**2, self.priors))
         others = [source for source in data.sources if source != target]
-        locations = self._place(data, supports, scaling, geometry, bound, key)
+        locations = self._place(data, supports, scaling, bound, key)
         return SingleGP(
             kernel=bound,
             mean=self._start_mean(geometry, spread, float(scaling.offset[0])),
@@ -357,7 +357,6 @@ class MRGP:
         data: Dataset,
         supports: tuple[Support, ...],
         scaling: Scaling,
-        geometry: Geometry,
         kernel: Kernel,
         key: Any,
     ) -> Parameter | None:
@@ -365,29 +364,7 @@ class MRGP:
         if self.method == "exact" or (self.method == "auto" and small):
             return None
         inducing = Inducing.parse(self.inducing)
-        return start_locations(inducing, supports, scaling, geometry, unwrap(kernel), as_seed(key))
-
-
-def start_locations(
-    inducing: Inducing,
-    supports: tuple[Support, ...],
-    scaling: Scaling,
-    geometry: Geometry,
-    kernel: Kernel,
-    seed: int,
-) -> Parameter:
-    """Place inducing inputs, or centre the given ones."""
-    if inducing.locations is None:
-        locations = np.asarray(place(inducing, supports, kernel, seed))
-    else:
-        locations = np.asarray(inducing.locations, np.float64)
-        if locations.shape[1] != supports[0].dimension:
-            raise ValueError(
-                f"inducing: locations have {locations.shape[1]} inputs and the data have"
-                f" {supports[0].dimension}: {supports[0].input_names}."
-            )
-        locations = locations - scaling.centre
-    return real(locations, scale=geometry.typical) if inducing.train else fixed(locations)
+        return start_locations(inducing, supports, scaling.centre, unwrap(kernel), as_seed(key))
 
 
 def _prior_q(number: int) -> Whitened:

@@ -41,7 +41,11 @@ class Tasks(eqx.Module):
         level = np.asarray(scaling.offset)
         # Values are centred at their level: a zero mean lies that much below.
         mean = fixed(-level) if zero_mean else real(np.zeros(len(spread)), scale=spread)
-        known = [o for o in data if o.noise_variance is not None]
+        known: dict[Process, Float[AnyArray, ""]] = {
+            o.process: np.asarray(o.noise_variance[o.observed].mean())
+            for o in data
+            if o.noise_variance is not None
+        }
         return cls(
             mean=mean,
             spread=spread,
@@ -52,7 +56,7 @@ class Tasks(eqx.Module):
                 for o in data
                 if o.noise_variance is None
             },
-            known_noise={o.process: np.asarray(o.noise_variance[o.observed].mean()) for o in known},
+            known_noise=known,
             names=data.tasks,
             processes=data.processes,
         )
