@@ -1,6 +1,7 @@
 """`predict` a task on any support, and the `Prediction` it returns."""
 
 import dataclasses
+import warnings
 from typing import Any
 
 import equinox as eqx
@@ -12,8 +13,11 @@ from scipy.special import ndtr, ndtri
 from mrgp._types import float64
 from mrgp.data import as_key, harmonise, rename_inputs
 from mrgp.data.axes import warn_of_plain_numbers
+from mrgp.gp import too_few_nodes
 from mrgp.inference import Fit
 from mrgp.inference.objectives import as_arrays
+from mrgp.models import Network
+from mrgp.parameters import unwrap
 from mrgp.supports import Support, extend_all, same_fields
 
 CHUNK_BYTES = 2**26
@@ -188,7 +192,7 @@ def predict(
     Mean and variance are in closed form. What a network of GPs predicts is not Gaussian: its shape
     is that of a mixture over `samples` draws of the weights W (default 50; 0 gives one Gaussian),
     made with `key` at the inducing variables, so that a region gets the same answer alone or among
-    others. Other models predict one Gaussian and use neither.
+    others. With `joint=True`, and for other models, the prediction is one Gaussian.
 
     >>> import mrgp
     >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
@@ -207,6 +211,8 @@ def predict(
         )
     task, source = _resolve(fit, task, source, noise)
     centred = _centred(fit, support)
+    if isinstance(fit.model, Network):
+        _warn_of_wide_regions(fit, centred)
     if joint:
         mean, covariance = _joint(fit, centred, task, source)
         variance = np.diag(covariance).copy()
@@ -236,11 +242,18 @@ def predict(
     )
 
 
+def _warn_of_wide_regions(fit: Fit, support: Support) -> None:
+    text = too_few_nodes(unwrap(fit.model.kernels_f), support, fit.model.rule)
+    if text:
+        warnings.warn(f"predict: {text} in a fit of MRGPRN, or predict parts.", stacklevel=4)
+
+
 def _samples(fit: Fit, samples: int | None, joint: bool) -> int:
     """Return how many draws to mix: none for models that are Gaussian."""
-    if samples is not None and (not isinstance(samples, int | np.integer) or samples < 0):
+    whole = isinstance(samples, int | np.integer) and not isinstance(samples, bool)
+    if samples is not None and not (whole and samples >= 0):
         raise ValueError(f"predict: samples must be a whole number, or None; got {samples!r}.")
-    if joint or not hasattr(fit.model, "mixture"):
+    if joint or not isinstance(fit.model, Network):
         return 0
     return DEFAULT_SAMPLES if samples is None else int(samples)
 
@@ -324,26 +337,12 @@ def _labelled(fit: Fit, support: Support) -> Support:
 
 
 @eqx.filter_jit
-def _compiled_moments(
-    model: Any, state: Any, support: Support, task: str, source: str | None
-) -> Any:
-    return model.moments(state, support, task, source)
-
-
-@eqx.filter_jit
-def _compiled_joint(model: Any, state: Any, support: Support, task: str, source: str | None) -> Any:
-    return model.joint(state, support, task, source)
-
-
-@eqx.filter_jit
-def _compiled_mixture(
-    model: Any, state: Any, support: Support, task: str, source: str | None, draws: Any
-) -> Any:
-    return model.mixture(state, support, task, source, draws)
+def _compiled(method: str, model: Any, *arguments: Any) -> Any:
+    return getattr(model, method)(*arguments)
 
 
 def _moments(fit: Fit, support: Support, task: str, source: str | None) -> tuple[Vector, Vector]:
-    mean, variance = _in_chunks(fit, support, 1, _compiled_moments, task, source)
+    mean, variance = _in_chunks("moments", fit, support, 1, task, source)
     return mean[0], variance[0]
 
 
@@ -353,12 +352,12 @@ def _mixture(
     """Return weights, means and variances of a mixture over draws."""
     draws = as_arrays(fit.model).base_draws(key, samples)
     weights = np.repeat(np.asarray(fit.state.q.weights) / samples, samples)
-    found = _in_chunks(fit, support, len(weights), _compiled_mixture, task, source, draws)
+    found = _in_chunks("mixture", fit, support, len(weights), task, source, draws)
     return np.broadcast_to(weights[:, None], found[0].shape), *found
 
 
 def _in_chunks(
-    fit: Fit, support: Support, components: int, compiled: Any, *arguments: Any
+    method: str, fit: Fit, support: Support, components: int, *arguments: Any
 ) -> tuple[Components, Components]:
     """Predict in chunks of one size, so that memory is bounded and the code compiled once."""
     n = len(support)
@@ -369,7 +368,7 @@ def _in_chunks(
         rows = np.minimum(np.arange(start, start + size), n - 1)
         part = as_arrays(support[rows])
         stop = min(start + size, n)
-        values = compiled(model, state, part, *arguments)
+        values = _compiled(method, model, state, part, *arguments)
         means[:, start:stop], variances[:, start:stop] = (
             np.asarray(v)[..., : stop - start] for v in values
         )
@@ -396,5 +395,5 @@ def _joint(
     if len(support) == 0:
         return np.zeros(0), np.zeros((0, 0))
     model, state, part = as_arrays((fit.model, fit.state, support))
-    mean, covariance = _compiled_joint(model, state, part, task, source)
+    mean, covariance = _compiled("joint", model, state, part, task, source)
     return np.asarray(mean), np.asarray(covariance)

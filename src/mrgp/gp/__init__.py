@@ -30,6 +30,7 @@ from mrgp.gp.products import (
     mean_at_nodes,
     product_covariance,
     sum_of_products,
+    too_few_nodes,
 )
 from mrgp.gp.variational import Moments, Natural, Whitened, expected_log_likelihood
 
@@ -66,6 +67,7 @@ __all__ = [
     "start_locations",
     "sum_of_products",
     "sum_rows",
+    "too_few_nodes",
     "variance",
     "whiteners",
 ]

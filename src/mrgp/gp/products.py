@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
 from mrgp.gp.variational import Moments, Whitened
-from mrgp.kernels import Kernel
+from mrgp.kernels import Kernel, Stationary, single_kernels
+from mrgp.supports import Rule, Support, along
 
 
 class Marginal(NamedTuple):
@@ -146,3 +148,27 @@ def block_information(
     gain = (precision * residual)[:, None] * weights * other.mean
     score = gain.reshape(-1) @ alpha.reshape(-1, m)
     return score, alpha.reshape(-1, m).T @ inner.reshape(-1, m)
+
+
+def too_few_nodes(kernels: Sequence[Kernel], support: Support, rule: Rule) -> str | None:
+    """Say along which input a rule's nodes are too far apart for the kernels (unwrapped), if any.
+
+    A rule of n nodes resolves regions of about n lengthscales.
+    """
+    lower, upper = (np.asarray(side) for side in support.bounds)
+    widths = np.max(upper - lower, 0, initial=0.0)
+    for kernel in (k for given in kernels for k in single_kernels(given)):
+        if not isinstance(kernel, Stationary):
+            continue
+        scales = np.broadcast_to(np.asarray(kernel.lengthscale), len(kernel.columns))
+        for d, scale in zip(kernel.columns, scales, strict=True):
+            number = getattr(along(rule, (d,)), "number", 1)
+            count = number[0] if isinstance(number, tuple) else number
+            ratio = float(widths[d] / scale)
+            if not support.pointlike[d] and ratio > count:
+                return (
+                    f"regions up to {ratio:.0f} lengthscales wide along {support.input_names[d]}"
+                    f" are averaged over {count} nodes there, which is too coarse; use"
+                    f" quadrature=mrgp.GaussLegendre({int(np.ceil(ratio)) + 2})"
+                )
+    return None

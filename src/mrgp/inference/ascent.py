@@ -9,8 +9,9 @@ from jaxtyping import Float
 
 from mrgp._types import to_numpy
 from mrgp.data import Record
+from mrgp.gp import Natural
 from mrgp.inference.batches import Batches, batch_sizes
-from mrgp.inference.coordinate import maximise_network
+from mrgp.inference.coordinate import maximise_network, with_components
 from mrgp.inference.objectives import Objective, as_arrays, replace_q
 from mrgp.inference.optimisers import LBFGS, Optimum, Status, maximise
 from mrgp.inference.progress import Progress
@@ -70,6 +71,8 @@ def ascend(
     begun = None
     if training is None and settings.warm_start and objective.has_q:
         objective, begun = warm_start(objective, log_unit, seed, progress)
+    if isinstance(objective.frozen, Network):
+        objective = with_components(objective, seed)
     climb = _Climb(objective, settings, seed, training)
     if climb.untrained:
         return climb.solved()
@@ -163,7 +166,8 @@ class _Climb:
         self.size = float(sum(map(len, objective.records)))
         self.state: State = as_arrays(init(objective, settings))
         self.start = self.state.trained
-        self.untrained = not jax.tree.leaves(self.state.trained)
+        explicit = self.state.q is None or isinstance(self.state.q, Natural)
+        self.untrained = explicit and not jax.tree.leaves(self.state.trained)
         self.steps, self.halvings, self.plateau, self.failures = 0, 0, 0, 0
         self.bounds: list[float] = []
         if training is not None:
@@ -239,18 +243,22 @@ class _Climb:
             plateau=self.plateau,
             natural=self.state.q is not None,
         )
-        model = model_of(self.objective, trained, self.state.q).with_natural(self.state.q)
+        model = model_of(self.objective, trained, self.state.q)
+        if self.state.q is not None:
+            model = model.with_natural(self.state.q)
         return Optimum(trained, model, np.array([*self.bounds, *bound]), status, training)
 
     def _best(self) -> tuple[Any, list[float]]:
-        """Return the average over the latest steps, or the start where its bound is higher.
+        """Return the average over the latest steps, or others where their bound is higher.
 
-        Both bounds are those of all data with the best q: no minibatch has a say in them. The
-        higher one comes with the parameters.
+        The others are the start where the best q is explicit, and the latest parameters where it
+        is not: no other q belongs to the start. Bounds are those of all data: no minibatch has a
+        say in them. The higher one comes with the parameters.
         """
         if self.batches.whole or self.steps == 0:
             return self.state.trained, []
-        candidates = [self.state.averaged, self.start]
+        explicit = isinstance(self.state.q, Natural)
+        candidates = [self.state.averaged, self.start if explicit else self.state.trained]
         bounds = [full_bound(self.objective, self.state, c) for c in candidates]
         best = int(np.argmax(np.nan_to_num(bounds, nan=-np.inf)))
         return candidates[best], [bounds[best]]

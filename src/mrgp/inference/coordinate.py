@@ -12,9 +12,9 @@ from jaxtyping import Array, Float
 from mrgp._types import to_numpy
 from mrgp.gp import Moments, Natural, Whitened
 from mrgp.inference.objectives import Objective, as_arrays, replace_q
-from mrgp.inference.optimisers import LBFGS, Optimum, maximise
+from mrgp.inference.optimisers import LBFGS, Direct, Optimum, Status, maximise
 from mrgp.inference.progress import Progress
-from mrgp.models import Factors, naturals_of, spread_q, trained_q
+from mrgp.models import SPREAD, Factors, naturals_of, spread_q, trained_q
 from mrgp.parameters import log_prior, partition, real, unwrap
 
 TURNS = 3
@@ -200,7 +200,8 @@ class Profiled:
         size = jnp.asarray(self.size)
         value, slope, latent = profile(self.objective, trained, self.latent, size)
         self.evaluated[_mark(trained)] = latent
-        if float(value) < self.lowest:
+        finite = all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slope))
+        if float(value) < self.lowest and finite:
             self.lowest, self.best = float(value), latent
         return value, slope
 
@@ -236,7 +237,7 @@ def maximise_network(
     model = objective.model(objective.start)
     once = dataclasses.replace(settings, starts=1, candidates=0)
     best = None
-    for q in _starts(objective, settings, seed)[: settings.starts]:
+    for q in _starts(objective, settings, seed):
         weights = q.map(lambda block: Relative.to(block.moments)).w
         target = Objective(
             *as_arrays(partition(replace_q(model, weights))), records=objective.records
@@ -256,7 +257,10 @@ def _last(found: Optimum) -> float:
 
 
 def _starts(objective: Objective, settings: LBFGS, seed: int) -> list[Factors]:
-    """Settle the model's own q and others with random weights; return them, best bound first."""
+    """Settle the model's own q, then others with random weights; return as many as to follow.
+
+    Its own comes first; of the others, those with the best bound.
+    """
     model = objective.model(objective.start)
     own = naturals_of(unwrap(model.q)).map(Block.of)
     start, frozen = (replace_q(tree, None) for tree in (objective.start, objective.frozen))
@@ -267,26 +271,42 @@ def _starts(objective: Objective, settings: LBFGS, seed: int) -> list[Factors]:
         mean = block.moments.mean + RANDOM_WEIGHTS * rng.standard_normal(block.moments.mean.shape)
         return Block.of(Natural(block.natural.precision @ mean, block.natural.precision))
 
-    candidates = [own]
-    for _ in range(settings.candidates):
+    first, _ = settle(plain, start, own)
+    others = []
+    for _ in range(settings.candidates if settings.starts > 1 else 0):
         rows = tuple(tuple(moved(block) for block in row) for row in own.w)
-        candidates.append(Factors(own.f, rows))
-    settled = []
-    for q in candidates:
-        found, history = settle(plain, start, q)
+        found, history = settle(plain, start, Factors(own.f, rows))
         bounds = np.asarray(history)
-        settled.append((float(np.max(bounds[np.isfinite(bounds)], initial=-np.inf)), found))
-    order = np.argsort([-bound for bound, _ in settled], kind="stable")
-    return [settled[i][1] for i in order]
+        others.append((float(np.max(bounds[np.isfinite(bounds)], initial=-np.inf)), found))
+    order = np.argsort([-bound for bound, _ in others], kind="stable")
+    return [first, *(others[i][1] for i in order[: settings.starts - 1])]
+
+
+def with_components(objective: Objective, seed: int, spread: float = SPREAD) -> Objective:
+    """Return an objective whose q has as many components as the model wants, about its one."""
+    model = to_numpy(objective.model(objective.start))
+    if model.q.logits.raw.shape[0] == model.components:
+        return objective
+    model = replace_q(model, spread_q(model.q, model.components, seed, spread))
+    return Objective(*as_arrays(partition(model)), records=objective.records)
 
 
 def maximise_mixture(
     objective: Objective, log_unit: float, settings: LBFGS, seed: int, progress: Progress
 ) -> Optimum:
-    """Maximise the bound of a network of several components over all its numbers."""
-    model = to_numpy(objective.model(objective.start))
-    if unwrap(model.q).components < model.components:
-        model = replace_q(model, spread_q(model.q, model.components, seed))
-    target = Objective(*as_arrays(partition(model)), records=objective.records)
+    """Maximise the bound of a network of several components over all its numbers.
+
+    It starts about the one component of the objective; where it does not get above that, copies
+    of the one are returned.
+    """
     once = dataclasses.replace(settings, starts=1, candidates=0)
-    return maximise(target, log_unit, once, seed, progress, "mixture")
+    target = with_components(objective, seed)
+    found = maximise(target, log_unit, once, seed, progress, "mixture")
+    if target is objective:
+        return found
+    copies = with_components(objective, seed, spread=0.0)
+    bound = -float(Direct(copies)(copies.start)[0]) * Direct(copies).size
+    if _last(found) >= bound or found.status.code == "interrupted":
+        return found
+    status = Status(found.status.code, f"{found.status.message}; its components are equal")
+    return Optimum(copies.start, copies.model(copies.start), np.array([bound]), status)

@@ -13,24 +13,29 @@ from jaxtyping import Float
 from mrgp._types import float64, to_numpy
 from mrgp.data import Dataset, Scaling, as_seed, harmonise
 from mrgp.inference.ascent import Training, ascend
-from mrgp.inference.coordinate import maximise_mixture, maximise_network
 from mrgp.inference.objectives import (
     Objective,
-    as_arrays,
     build_objective,
     check_model,
     replace_q,
 )
 from mrgp.inference.optimisers import LBFGS, Optimum, Status, maximise
-from mrgp.inference.progress import Progress, as_progress
+from mrgp.inference.progress import as_progress
+from mrgp.inference.stages import (
+    begun,
+    check_schedule,
+    count,
+    log_unit,
+    optimise_network,
+    warn_of_wide_regions,
+)
 from mrgp.inference.stochastic import Adam
-from mrgp.models import Network, begin
-from mrgp.parameters import Parameter, at_limit, partition
+from mrgp.models import Network
+from mrgp.parameters import Parameter, at_limit
 from mrgp.supports import Axis, Field, same_fields
 
 NETWORK_LIMIT = 5000
-NETWORK_SETTINGS = LBFGS(tolerance=2e-5, starts=1, candidates=4)
-FORERUNNER_ROWS = 1500
+NETWORK_SETTINGS = LBFGS(tolerance=2e-5, starts=1, candidates=0)
 
 
 class FitError(RuntimeError):
@@ -202,49 +207,30 @@ def fit(
     scaling = Scaling.of(seen)
     built = model.build(seen, key)
     is_network = isinstance(built, Network)
+    settings = optimiser or _usual_optimiser(built, seen)
+    stopped = None
     if is_network:
-        built = _begun(model, built, seen, key, weights, progress)
+        check_schedule(built, settings)
+        built, stopped = begun(model, built, seen, key, weights, settings, progress)
     target = build_objective(built, seen, scaling, weights)
-    settings = optimiser or _usual_optimiser(target, is_network)
     if isinstance(settings, LBFGS) and target.has_q and not is_network:
         # The best q(u) of all is known, and with it the bound is the collapsed one.
         parts = (replace_q(tree, None) for tree in (target.start, target.frozen))
         target = Objective(*parts, records=target.records)
-    optimum = _optimise(target, settings, as_seed(key), progress, scaling, seen)
+    if stopped is None:
+        optimum = _optimise(target, settings, as_seed(key), progress, scaling, seen)
+    else:
+        brief = LBFGS(max_steps=1, starts=1, candidates=0)
+        optimum = _optimise(target, brief, as_seed(key), None, scaling, seen)
+        optimum = dataclasses.replace(optimum, status=stopped)
     return _finish(model, data, seen, target, optimum, settings, scaling, throw)
 
 
-def _usual_optimiser(target: Objective, is_network: bool) -> LBFGS | Adam:
+def _usual_optimiser(model: Any, data: Dataset) -> LBFGS | Adam:
     """Return L-BFGS, or Adam where the data are too many for every step to see all."""
-    count = sum(len(r) for r in target.records)
-    if target.has_q and not (is_network and count <= NETWORK_LIMIT):
-        return Adam()
-    return NETWORK_SETTINGS if is_network else LBFGS()
-
-
-def _begun(
-    recipe: Any, network: Network, data: Dataset, key: Any, weights: Any, progress: Any
-) -> Network:
-    """Start a network from the linear coregionalised model, on a sample where there is much."""
-    linear = getattr(recipe, "model", recipe).forerunner
-    share = max(1, FORERUNNER_ROWS // len(data))
-    sample = data.batch(share, as_seed(key)) if _count(data) > FORERUNNER_ROWS else data
-    scaling = Scaling.of(data)
-    target = build_objective(linear.build(sample, key), sample, scaling, weights)
-    shown = as_progress(progress)
-    unit = _log_unit(scaling, sample)
-    found = maximise(target, unit, LBFGS(), as_seed(key), shown, "linear start")
-    return begin(network, to_numpy(found.model)) if found.status.ok else network
-
-
-def _count(data: Dataset) -> int:
-    return sum(int(o.observed.sum()) for o in data)
-
-
-def _log_unit(scaling: Scaling, data: Dataset) -> float:
-    """Return the mean log spread of the values."""
-    scales = [np.full(len(o.y), scaling.scale[scaling.index(o.task)]) for o in data.dropna()]
-    return float(np.mean(np.log(np.concatenate(scales))))
+    if isinstance(model, Network):
+        return NETWORK_SETTINGS if count(data) <= NETWORK_LIMIT else Adam()
+    return Adam() if getattr(model, "q", None) is not None else LBFGS()
 
 
 def _optimise(
@@ -256,40 +242,13 @@ def _optimise(
     data: Dataset,
     training: Training | None = None,
 ) -> Optimum:
-    unit = _log_unit(scaling, data)
+    unit = log_unit(scaling, data)
     shown = as_progress(progress)
     if isinstance(settings, Adam):
         return ascend(target, unit, settings, seed, shown, training)
     if isinstance(target.frozen, Network):
-        return _optimise_network(target, unit, settings, seed, shown)
+        return optimise_network(target, unit, settings, seed, shown)
     return maximise(target, unit, settings, seed, shown)
-
-
-def _optimise_network(
-    target: Objective, unit: float, settings: LBFGS, seed: int, progress: Progress
-) -> Optimum:
-    """Fit one component by coordinate ascent, in stages; several then start about it."""
-    model = to_numpy(target.model(target.start))
-
-    def stage(model: Any) -> Objective:
-        return Objective(*as_arrays(partition(model)), records=target.records)
-
-    def with_noises(model: Any, trained: bool) -> Any:
-        return dataclasses.replace(model, tasks=model.tasks.with_noise_trained(trained))
-
-    if model.q.logits.raw.shape[0] > 1:
-        return maximise_mixture(target, unit, settings, seed, progress)
-    if model.schedule == "noise-last":
-        held = stage(with_noises(model, trained=False))
-        found = maximise_network(held, unit, settings, seed, progress, "fit, noises held")
-        if found.status.code in ("failed", "interrupted"):
-            return found
-        model = with_noises(to_numpy(found.model), trained=True)
-        settings = dataclasses.replace(settings, starts=1, candidates=0)
-    found = maximise_network(stage(model), unit, settings, seed, progress)
-    if model.components == 1 or found.status.code in ("failed", "interrupted"):
-        return found
-    return maximise_mixture(stage(to_numpy(found.model)), unit, settings, seed, progress)
 
 
 def _finish(
@@ -304,6 +263,8 @@ def _finish(
 ) -> Fit:
     """Condition on all the data with the parameters found, and say how it went."""
     state = to_numpy(_condition(optimum.model, target.records))
+    if isinstance(optimum.model, Network):
+        warn_of_wide_regions(to_numpy(optimum.model), seen)
     status = optimum.status
     if status.ok and not _is_finite(state):
         status = Status("failed", "the posterior is not finite")

@@ -129,7 +129,9 @@ def maximise(
     finally:
         progress.finish(status.code)
     best = search.tree(search.best)
-    history = -np.array(search.history) * search.size
+    # Where the start is the optimum, no step was taken.
+    losses = search.history or [search.lowest + log_unit]
+    history = -np.array(losses) * search.size if np.isfinite(losses).all() else np.zeros(0)
     return Optimum(best, search.loss.model(best), history, status)
 
 

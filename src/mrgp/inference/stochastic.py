@@ -31,9 +31,10 @@ class Adam:
     At most `steps` steps are taken, on `batch` rows of each process (a number, or a mapping by
     source; default 256). `rate` is Adam's, in the optimiser's coordinates, where one means a
     factor of e for a positive parameter; it is halved whenever the bound stops rising, and the
-    fit ends after `halvings` of them. `natural` is the step of the natural gradient, one on all
-    data and 0.1 on minibatches by default; `natural=False` leaves q(u) to Adam. `warm_start`
-    begins from the collapsed solution on a sample of the data, or on all where it fits.
+    fit ends after `halvings` of them. `natural` is the step of the natural gradient; by default
+    one on all data (for a network, whose blocks move together, one half or less) and at most 0.1
+    on minibatches; `natural=False` leaves q(u) to Adam. `warm_start` begins from the collapsed
+    solution on a sample of the data, or on all where it fits.
 
     >>> Adam(batch=512).rate
     0.02
@@ -243,6 +244,8 @@ def full_bound(objective: Objective, state: State, trained: Any) -> float:
 @eqx.filter_jit
 def _full_bound(objective: Objective, state: State, trained: Any) -> Array:
     model = model_of(objective, trained, state.q)
+    if state.q is None:
+        return model.log_evidence(objective.records) + log_prior(model)
     return model.full_bound(state.q, objective.records) + log_prior(model)
 
 

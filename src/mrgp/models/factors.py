@@ -11,7 +11,7 @@ from mrgp._linalg import inverse_lower
 from mrgp.gp import Mixture, Moments, Natural, Whitened
 from mrgp.parameters import fixed, real
 
-SPREAD = 0.5
+SPREAD = 0.2
 
 
 class Factors(eqx.Module):
@@ -48,21 +48,17 @@ class Factors(eqx.Module):
         return [*self.f, *(w for row in self.w for w in row)]
 
 
-def prior_q(
-    groups: tuple[tuple[int, ...], ...], tasks: int, size_f: int, size_w: int, components: int
-) -> Mixture:
-    """Return the prior as a q to train."""
+def prior_q(groups: tuple[tuple[int, ...], ...], tasks: int, size_f: int, size_w: int) -> Mixture:
+    """Return the prior as a q of one component to train."""
 
     def block(size: int) -> Whitened:
-        eye = np.broadcast_to(np.eye(size), (components, size, size))
-        return Whitened(real(np.zeros((components, size))), real(eye))
+        return Whitened(real(np.zeros((1, size))), real(np.eye(size)[None]))
 
     blocks = Factors(
         tuple(block(len(g) * size_f) for g in groups),
         tuple(tuple(block(len(g) * size_w) for g in groups) for _ in range(tasks)),
     )
-    logits = real(np.zeros(components)) if components > 1 else fixed(np.zeros(1))
-    return Mixture(logits, blocks)
+    return Mixture(fixed(np.zeros(1)), blocks)
 
 
 def trained_q(moments: Factors) -> Mixture:
@@ -75,13 +71,16 @@ def trained_q(moments: Factors) -> Mixture:
     return Mixture(fixed(np.zeros(1)), moments.map(block))
 
 
-def spread_q(q: Mixture, components: int, seed: int) -> Mixture:
-    """Return a q of several components about one: equal ones would remain equal."""
+def spread_q(q: Mixture, components: int, seed: int, spread: float = SPREAD) -> Mixture:
+    """Return a q of several components about one, `spread` standard deviations apart.
+
+    Equal ones would remain equal in a fit.
+    """
     rng = np.random.default_rng(seed)
 
     def block(one: Whitened) -> Whitened:
         root = np.tril(np.asarray(one.root.value)[0])
-        draws = SPREAD * rng.standard_normal((components, len(root)))
+        draws = spread * rng.standard_normal((components, len(root)))
         means = np.asarray(one.mean.value)[0] + draws @ root.T
         roots = np.broadcast_to(root, (components, *root.shape))
         return Whitened(real(means), real(roots))

@@ -21,7 +21,7 @@ from mrgp.kernels import (
     single_kernels,
 )
 from mrgp.models.coregionalised import Coregionalised
-from mrgp.models.factors import Factors, prior_q, trained_q
+from mrgp.models.factors import Factors, prior_q, spread_q, trained_q
 from mrgp.models.network import Network, Schedule
 from mrgp.models.single import exact_is_cheap
 from mrgp.models.tasks import Tasks
@@ -95,6 +95,9 @@ class MRGPRN:
                 raise ValueError(
                     f"MRGPRN: {name}= must be a whole number, at least 1; got {value!r}."
                 )
+        for name in ("positive", "coupled", "priors"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"MRGPRN: {name}= is True or False; got {getattr(self, name)!r}.")
         self._check_kernels("kernel_f")
         if isinstance(self.kernel_w, str):
             self._check_constant()
@@ -137,10 +140,11 @@ class MRGPRN:
                 f'MRGPRN: kernel_w= is a kernel, a list of kernels, or "constant"; got'
                 f" {self.kernel_w!r}."
             )
-        if self.components != 1 or self.inducing_w is not None:
+        given = [name for name, usual in _of_networks().items() if getattr(self, name) != usual]
+        if given:
             raise ValueError(
-                'MRGPRN: kernel_w="constant" has a Gaussian posterior and no inducing inputs for'
-                " W; leave components= and inducing_w= out."
+                f'MRGPRN: kernel_w="constant" has a Gaussian posterior, in which {given[0]}= has'
+                " no meaning; leave it out."
             )
 
     def view(self, data: Dataset) -> Dataset:
@@ -148,56 +152,63 @@ class MRGPRN:
         return data
 
     @float64
-    def build(self, data: Dataset, key: Any = 0) -> Network | Coregionalised:
-        """Make the model for a dataset, with starting values and priors."""
-        scaling = Scaling.of(data)
-        geometry = Geometry.of(data.supports)
+    def build(
+        self, data: Dataset, key: Any = 0, like: Dataset | None = None
+    ) -> Network | Coregionalised:
+        """Make the model for a dataset, with starting values and priors.
+
+        `like` is the dataset whose scaling and geometry count, where `data` is a sample of it.
+        """
+        world = data if like is None else like
+        scaling, geometry = Scaling.of(world), Geometry.of(world.supports)
+        linear = self._linear(data, scaling, geometry, as_seed(key))
+        if self.kernel_w == "constant":
+            return linear
+        return self._network(data, linear, scaling, geometry, as_seed(key))
+
+    def _linear(
+        self, data: Dataset, scaling: Scaling, geometry: Geometry, seed: int
+    ) -> Coregionalised:
         latents = self.latents or min(len(data.tasks), MOST_LATENTS)
         kernels = self._kernels_f(latents, geometry)
+        affordable = all(exact_is_cheap(data, unwrap(k), self.quadrature) for k in kernels)
+        locations = None
+        if self.kernel_w == "constant" and not (affordable and self.inducing_f is None):
+            locations = self._locate_f(data, scaling, kernels[0], seed)
         zero = self.mean == "zero"
-        tasks = Tasks.of(data, scaling, zero_mean=zero, priors=self.priors)
-        supports = tuple(o.dropna().support.shift(scaling.centre) for o in data)
-        many = geometry.extent.size > 1
+        return Coregionalised(
+            kernels=kernels,
+            weights=self._start_weights(len(data.tasks), latents),
+            tasks=Tasks.of(data, scaling, zero_mean=zero, priors=self.priors),
+            locations=locations,
+            inputs=data.inputs,
+            rule=self.quadrature,
+        )
 
-        def locate(given: Any, usual: int, kernel: Kernel, seed: int) -> Parameter:
-            inducing = Inducing.parse(given)
-            if inducing.number is None:
-                inducing = dataclasses.replace(inducing, number=usual)
-            return start_locations(inducing, supports, scaling.centre, unwrap(kernel), seed)
-
-        seed = as_seed(key)
-        if self.kernel_w == "constant":
-            affordable = all(exact_is_cheap(data, unwrap(k), self.quadrature) for k in kernels)
-            exact = affordable and self.inducing_f is None
-            usual = MANY_F if many else FEW_F
-            return Coregionalised(
-                kernels=kernels,
-                weights=self._start_weights(len(data.tasks), latents),
-                tasks=tasks,
-                locations=None if exact else locate(self.inducing_f, usual, kernels[0], seed),
-                inputs=data.inputs,
-                rule=self.quadrature,
-            )
+    def _network(
+        self,
+        data: Dataset,
+        linear: Coregionalised,
+        scaling: Scaling,
+        geometry: Geometry,
+        seed: int,
+    ) -> Network:
+        latents = len(linear.kernels)
         weights = tuple(self._kernels_w(latents, geometry) for _ in data.tasks)
-        locations_f = locate(self.inducing_f, MANY_F if many else FEW_F, kernels[0], seed)
-        usual = MANY_W if many else FEW_W
-        locations_w = locate(self.inducing_w, usual, weights[0][0], seed + 1)
+        locations_f = self._locate_f(data, scaling, linear.kernels[0], seed)
+        usual = MANY_W if len(data.inputs) > 1 else FEW_W
+        locations_w = _locate(self.inducing_w, usual, data, scaling, weights[0][0], seed + 1)
         numbers = tuple(range(latents))
         groups = (numbers,) if self.coupled else tuple((q,) for q in numbers)
-        return Network(
-            kernels_f=kernels,
+        sizes = locations_f.raw.shape[0], locations_w.raw.shape[0]
+        network = Network(
+            kernels_f=linear.kernels,
             kernels_w=weights,
-            tasks=tasks,
+            tasks=linear.tasks,
             locations_f=locations_f,
             locations_w=locations_w,
             groups=groups,
-            q=prior_q(
-                groups,
-                len(data.tasks),
-                locations_f.raw.shape[0],
-                locations_w.raw.shape[0],
-                int(self.components),
-            ),
+            q=prior_q(groups, len(data.tasks), *sizes),
             inputs=data.inputs,
             components=int(self.components),
             positive=self.positive,
@@ -205,13 +216,22 @@ class MRGPRN:
             schedule=self.schedule,
             rule=self.quadrature,
         )
+        network = begin(network, linear)
+        if self.components == 1:
+            return network
+        q = spread_q(network.q, int(self.components), seed)
+        return eqx.tree_at(lambda n: n.q, network, q)
+
+    def _locate_f(self, data: Dataset, scaling: Scaling, kernel: Kernel, seed: int) -> Parameter:
+        usual = MANY_F if len(data.inputs) > 1 else FEW_F
+        return _locate(self.inducing_f, usual, data, scaling, kernel, seed)
 
     @property
     def forerunner(self) -> "MRGPRN | None":
         """The linear coregionalised model of the same latent functions, where a fit begins."""
         if self.kernel_w == "constant":
             return None
-        return dataclasses.replace(self, kernel_w="constant", components=1, inducing_w=None)
+        return dataclasses.replace(self, kernel_w="constant", **_of_networks())
 
     def _kernels_f(self, latents: int, geometry: Geometry) -> tuple[Kernel, ...]:
         """Bind the latent functions' kernels, of unit variance: W carries the scale.
@@ -221,7 +241,8 @@ class MRGPRN:
         bound = []
         for q in range(latents):
             kernel = _chosen(self.kernel_f, q) or Matern32(product=True)
-            frozen = not isinstance(kernel, Sum)
+            # The scale of a latent function is W's; the members of a sum have shares to learn.
+            frozen = not _has_sum(kernel)
             made = kernel.bind(Binding(geometry, 1.0, self.priors, frozen))
             apart = 0.0 if isinstance(self.kernel_f, list | tuple) else (latents - 1) / 2 - q
             bound.append(_stretched(made, LENGTHSCALE_STEP**apart))
@@ -253,6 +274,23 @@ class MRGPRN:
             prior = LogNormal(one, one) if self.priors else None
             return positive(np.exp(0.5 * start) / np.sqrt(latents), prior)
         return real(start, prior=Normal(np.zeros(()), one) if self.priors else None)
+
+
+def _of_networks() -> dict[str, Any]:
+    """Return the arguments that constant weights give no meaning to, with their defaults."""
+    names = ("components", "inducing_w", "coupled", "entropy", "schedule")
+    return {f.name: f.default for f in dataclasses.fields(MRGPRN) if f.name in names}
+
+
+def _locate(
+    given: Any, usual: int, data: Dataset, scaling: Scaling, kernel: Kernel, seed: int
+) -> Parameter:
+    """Place inducing inputs, of a usual number where none is given."""
+    inducing = Inducing.parse(given)
+    if inducing.number is None:
+        inducing = dataclasses.replace(inducing, number=usual)
+    supports = tuple(o.dropna().support.shift(scaling.centre) for o in data)
+    return start_locations(inducing, supports, scaling.centre, unwrap(kernel), seed)
 
 
 def _chosen(given: Any, latent: int) -> Kernel | None:
@@ -289,12 +327,18 @@ def begin(network: Network, linear: Coregionalised) -> Network:
     return eqx.tree_at(lambda n: n.q, network, trained_q(q))
 
 
+def _has_sum(kernel: Any) -> bool:
+    inner = getattr(kernel, "kernels", None) or [getattr(kernel, "kernel", None)]
+    return isinstance(kernel, Sum) or any(_has_sum(k) for k in inner if k is not None)
+
+
 def _stretched(kernel: Kernel, factor: float) -> Kernel:
-    """Start every trained lengthscale of a bound kernel at `factor` times its value."""
+    """Start every lengthscale that was left open at `factor` times its value."""
     moved = []
     for leaf in single_kernels(kernel):
         length = getattr(leaf, "lengthscale", None)
-        if isinstance(length, Parameter):
+        # One that was left open starts at its scale.
+        if isinstance(length, Parameter) and np.all(length.raw == 0):
             leaf = eqx.tree_at(lambda k: k.lengthscale, leaf, stretched(length, factor))
         moved.append(leaf)
     return eqx.tree_at(single_kernels, kernel, moved)

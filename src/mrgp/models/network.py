@@ -142,17 +142,13 @@ class Network(eqx.Module):
         q = unwrap(self.q)
         return naturals_of(q) if q.components == 1 else None
 
-    def with_natural(self, q: Factors | None) -> "Network":
+    def with_natural(self, q: Factors) -> "Network":
         """Return the model with a q that natural gradients found."""
-        if q is None:
-            return self
         found = trained_q(q.map(lambda natural: natural.moments()[0]))
         return eqx.tree_at(lambda m: m.q, self, found, is_leaf=lambda x: x is None)
 
-    def full_bound(self, q: Factors | None, records: Sequence[Record]) -> Float[Array, ""]:
-        """Return the bound of a q by natural parameters, or of the model's own."""
-        if q is None:
-            return self.log_evidence(records)
+    def full_bound(self, q: Factors, records: Sequence[Record]) -> Float[Array, ""]:
+        """Return the bound of a q by natural parameters."""
         solved = q.map(lambda natural: natural.moments())
         divergence = jnp.sum(jnp.stack([d for _, d in solved.parts()]))
         moments = solved.map(lambda pair: pair[0])
@@ -250,10 +246,10 @@ class Network(eqx.Module):
     def base_draws(self, key: Array, samples: int) -> tuple[tuple[Float[Array, "k j m"], ...], ...]:
         """Return standard normal numbers for the inducing variables of every weight.
 
-        Every draw comes with its negative, so that their mean is zero. They belong to the model:
-        a region predicted alone or among others meets the same ones.
+        Draws come in pairs of a draw and its negative. They belong to the model: a region
+        predicted alone or among others meets the same ones.
         """
-        k, m = self.components, self.locations_w.raw.shape[0]
+        k, m = self.q.logits.raw.shape[0], self.locations_w.raw.shape[0]
         p, half = len(self.tasks.names), -(-samples // 2)
         normals = jax.random.normal(key, (p, k, half, self.latents, m), float)
         both = jnp.concatenate([normals, -normals], 2)[:, :, :samples]
@@ -282,7 +278,8 @@ class Network(eqx.Module):
 
     def account(self, state: NetworkPosterior) -> str:
         """Say how the posterior is held."""
-        form = "one Gaussian" if self.components == 1 else f"{self.components} Gaussians mixed"
+        k = state.q.components
+        form = "one Gaussian" if k == 1 else f"a mixture of {k} Gaussians"
         f, w = self.locations_f.raw.shape[0], self.locations_w.raw.shape[0]
         many = "function" if self.latents == 1 else "functions"
         return (

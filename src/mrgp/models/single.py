@@ -125,11 +125,11 @@ class SingleGP(eqx.Module):
         """Return the q from which natural gradients start: the prior."""
         return Natural.standard(self.q.mean.raw.shape[0])
 
-    def with_natural(self, q: Natural | None) -> "SingleGP":
+    def with_natural(self, q: Natural) -> "SingleGP":
         """Return the model itself: its posterior comes from the data, at the best q."""
         return self
 
-    def full_bound(self, q: Natural | None, records: Sequence[Record]) -> Float[Array, ""]:
+    def full_bound(self, q: Natural, records: Sequence[Record]) -> Float[Array, ""]:
         """Return the bound at the best q, which is the collapsed one."""
         return eqx.tree_at(lambda m: m.q, self, None, is_leaf=lambda x: x is None).log_evidence(
             records
