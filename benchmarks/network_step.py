@@ -107,7 +107,7 @@ class Compiled:
 
     def _compile_and_call(self) -> None:
         start = time.perf_counter()
-        self.compiled = jax.jit(self.function).lower(*self.arguments).compile()
+        self.compiled: Any = jax.jit(self.function).lower(*self.arguments).compile()
         self.compile_seconds = time.perf_counter() - start
         self()
 
@@ -202,8 +202,8 @@ def _rate(parameter: Any) -> jax.Array:
 
 def save_problem(objective: Objective, path: Path) -> None:
     """Write data and parameters for the peers, values centred."""
-    model, records = objective.model(objective.start), objective.records
-    values = {
+    model, records = objective.model(objective.start), list[Any](objective.records)
+    values: dict[str, Any] = {
         name: stack(name, [p.value for p in found]) for name, found in parameters(model).items()
     }
     level = np.asarray(model.tasks.mean.value)

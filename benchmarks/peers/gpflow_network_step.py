@@ -7,6 +7,7 @@ as JSON. Without repeats nothing is timed.
 import importlib.metadata
 import json
 import sys
+from typing import Any
 
 import gpflow
 import numpy as np
@@ -80,7 +81,8 @@ class NetworkBound(tf.Module):
         """Return mean and variance of every region, by task."""
         p, n, s, d = self.x.shape
         latents = len(self.f.kernels)
-        means, variances = [0.0] * p, [0.0] * p
+        means: list[Any] = [0.0] * p
+        variances: list[Any] = [0.0] * p
         for q in range(latents):
             f = self.f.at_nodes(q, tf.reshape(self.x, (p * n, s, d)))
             for i, (mean, covariance) in enumerate(zip(*(tf.split(a, p) for a in f), strict=True)):
@@ -103,7 +105,7 @@ class NetworkBound(tf.Module):
 def main(path: str, way: str, repeats: str) -> None:
     """Print the results of one way to run the step."""
     with np.load(path) as file:
-        bound = NetworkBound(dict(file))
+        bound: Any = NetworkBound(dict(file))
     versions = {name: importlib.metadata.version(name) for name in ("gpflow", "tensorflow")}
     print(json.dumps(measure(bound, WAYS[way], int(repeats)) | {"versions": versions}))
 

@@ -84,7 +84,8 @@ class NetworkBound(gpytorch.Module):
     def moments(self) -> Moments:
         """Return mean and variance of every region, by task."""
         tasks = len(self.x)
-        means, variances = [0.0] * tasks, [0.0] * tasks
+        means: list[Any] = [0.0] * tasks
+        variances: list[Any] = [0.0] * tasks
         for q, latent in enumerate(self.f):
             f = (a.chunk(tasks) for a in latent(self.x.flatten(0, 1)))
             for i, (mean, covariance) in enumerate(zip(*f, strict=True)):

@@ -63,7 +63,7 @@ def test_recipes_say_what_is_wrong(case, as_users_see_it):
 
 
 def test_adam_refuses_the_schedule_in_stages():
-    with pytest.raises(ValueError, match="noise-last.*goes with L-BFGS"):
+    with pytest.raises(ValueError, match=r"noise-last.*goes with L-BFGS"):
         fit(schedule="noise-last", optimiser=mrgp.Adam(steps=5))
 
 
@@ -104,7 +104,7 @@ def test_with_nothing_to_train_the_posterior_is_still_found():
     known = mrgp.Dataset([o.replace(noise_variance=np.full(len(o.y), 0.01)) for o in DATA])
     for optimiser in (QUICK, mrgp.Adam(steps=60)):
         pred = mrgp.predict(fit(known, optimiser, **held), GRID, task="a", samples=0)
-        assert np.abs(pred.mean - 9 - np.sin(GRID.x[:, 0])).max() < 0.5
+        assert np.abs(pred.mean - 9 - np.sin(GRID.x[:, 0]))[:5].max() < 0.2
 
 
 def test_a_zero_mean_stays_zero_where_the_linear_start_sees_a_sample(monkeypatch):
@@ -149,9 +149,7 @@ def test_shares_inside_a_product_are_trained():
 
 def test_wide_regions_are_warned_of():
     held = {"kernel_f": mrgp.RBF(mrgp.fixed(0.1))}
-    with pytest.warns(
-        UserWarning, match="source 'cells'.*10 lengthscales wide along x1.*quadrature"
-    ):
+    with pytest.warns(UserWarning, match=r"source 'cells'.*10 lengthscales wide along x1"):
         found = fit(**held)
     with pytest.warns(UserWarning, match="predict: regions up to 30 lengthscales"):
         mrgp.predict(found, mrgp.intervals([0.0], [3.0]), task="a", samples=0)
