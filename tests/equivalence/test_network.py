@@ -48,9 +48,10 @@ def test_a_network_with_weights_of_one_is_the_single_gp():
         recipe = mrgp.MRGPRN(latents=1, kernel_f=F, kernel_w=none, positive=True, inducing_f=Z)
         network = recipe.build(DATA)
         q = network.q
-        blocks = eqx.tree_at(
-            lambda b: b.f, q.blocks, (Whitened(real(mean[None]), real(root[None])),)
-        )
+        f = Whitened(real(mean[None]), real(root[None]))
+        size = q.blocks.w[0][0].mean.raw.shape[1]
+        w = Whitened(real(np.zeros((1, size))), real(np.eye(size)[None]))
+        blocks = eqx.tree_at(lambda b: (b.f, b.w), q.blocks, ((f,), ((w,),)))
         network = replace_q(network, Mixture(q.logits, blocks))
         target = build_objective(network, DATA, Scaling.of(DATA), {"cells": 0.5})
         spread = float(network.tasks.spread[0])

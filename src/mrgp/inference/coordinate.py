@@ -256,20 +256,28 @@ def _last(found: Optimum) -> float:
     return bound if np.isfinite(bound) else -np.inf
 
 
+@eqx.filter_jit
+def _blocks(q: Any) -> Factors:
+    return naturals_of(unwrap(q)).map(Block.of)
+
+
 def _starts(objective: Objective, settings: LBFGS, seed: int) -> list[Factors]:
     """Settle the model's own q, then others with random weights; return as many as to follow.
 
     Its own comes first; of the others, those with the best bound.
     """
     model = objective.model(objective.start)
-    own = naturals_of(unwrap(model.q)).map(Block.of)
+    own = _blocks(model.q)
     start, frozen = (replace_q(tree, None) for tree in (objective.start, objective.frozen))
     plain = Objective(start, frozen, objective.records)
     rng = np.random.default_rng(seed)
 
     def moved(block: Block) -> Block:
         mean = block.moments.mean + RANDOM_WEIGHTS * rng.standard_normal(block.moments.mean.shape)
-        return Block.of(Natural(block.natural.precision @ mean, block.natural.precision))
+        moments = Moments(mean, block.moments.covariance)
+        natural = Natural(block.natural.precision @ mean, block.natural.precision)
+        change = 0.5 * (jnp.vdot(mean, mean) - jnp.vdot(block.moments.mean, block.moments.mean))
+        return Block(natural, moments, block.divergence + change)
 
     first, _ = settle(plain, start, own)
     others = []

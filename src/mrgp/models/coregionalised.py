@@ -100,7 +100,8 @@ class Coregionalised(eqx.Module):
 
     def account(self, state: Posterior) -> str:
         """Say how the posterior is held."""
-        what = f"linear coregionalised model, {len(self.kernels)} latent functions"
+        many = "function" if len(self.kernels) == 1 else "functions"
+        what = f"linear coregionalised model, {len(self.kernels)} latent {many}"
         if self.locations is None:
             return f"{what}, exact: the training data are kept in the fit, and saved with it"
         share = float(state.unexplained)

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any, Literal, get_args
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -307,7 +308,7 @@ def begin(network: Network, linear: Coregionalised) -> Network:
     network = eqx.tree_at(chosen, network, (linear.kernels, linear.tasks))
     model, plain = unwrap(network), unwrap(linear)
     levels = jnp.log(plain.weights) if network.positive else jnp.asarray(plain.weights)
-    whiten = model.whiteners()
+    whiten = _whiteners(jax.tree.map(jnp.asarray, network))
 
     def weights(task: int, group: tuple[int, ...]) -> Moments:
         means = [
@@ -325,6 +326,12 @@ def begin(network: Network, linear: Coregionalised) -> Network:
         tuple(tuple(weights(p, g) for g in network.groups) for p in range(len(levels))),
     )
     return eqx.tree_at(lambda n: n.q, network, trained_q(q))
+
+
+@eqx.filter_jit
+def _whiteners(network: Network) -> Factors:
+    # Compiled as one: step by step, the loops inside a Cholesky would be compiled at every call.
+    return unwrap(network).whiteners()
 
 
 def _has_sum(kernel: Any) -> bool:

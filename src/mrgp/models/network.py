@@ -144,7 +144,7 @@ class Network(eqx.Module):
 
     def with_natural(self, q: Factors) -> "Network":
         """Return the model with a q that natural gradients found."""
-        found = trained_q(q.map(lambda natural: natural.moments()[0]))
+        found = trained_q(_moments_of(q))
         return eqx.tree_at(lambda m: m.q, self, found, is_leaf=lambda x: x is None)
 
     def full_bound(self, q: Factors, records: Sequence[Record]) -> Float[Array, ""]:
@@ -389,6 +389,11 @@ class Network(eqx.Module):
         features = self.locations_f.shape[0] + self.locations_w.shape[0]
         squares = sum(len(group) ** 2 for group in self.groups)
         return squares * nodes * (2 * features + 4 * nodes)
+
+
+@eqx.filter_jit
+def _moments_of(q: Factors) -> Factors:
+    return q.map(lambda natural: natural.moments()[0])
 
 
 def _optimum(parts: Sequence[tuple[Array, Array]]) -> Natural:
