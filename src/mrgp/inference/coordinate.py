@@ -14,7 +14,8 @@ from mrgp.gp import Moments, Natural, Whitened
 from mrgp.inference.objectives import Objective, as_arrays, replace_q
 from mrgp.inference.optimisers import LBFGS, Direct, Optimum, Status, maximise
 from mrgp.inference.progress import Progress
-from mrgp.models import SPREAD, Factors, naturals_of, spread_q, trained_q
+from mrgp.models import Factors, naturals_of, spread_q, trained_q
+from mrgp.models.factors import SPREAD
 from mrgp.parameters import log_prior, partition, real, unwrap
 
 TURNS = 3

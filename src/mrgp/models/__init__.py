@@ -2,7 +2,7 @@
 
 from mrgp.models.baselines import CenterPoint, VBAgg
 from mrgp.models.coregionalised import Coregionalised
-from mrgp.models.factors import SPREAD, Factors, naturals_of, spread_q, trained_q
+from mrgp.models.factors import Factors, naturals_of, spread_q, trained_q
 from mrgp.models.mrgprn import MRGPRN, begin
 from mrgp.models.network import Network, NetworkPosterior
 from mrgp.models.recipe import Built, Process, Recipe
@@ -12,7 +12,6 @@ from mrgp.models.tasks import Tasks
 __all__ = [
     "MRGP",
     "MRGPRN",
-    "SPREAD",
     "Built",
     "CenterPoint",
     "Coregionalised",

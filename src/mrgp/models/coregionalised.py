@@ -96,7 +96,7 @@ class Coregionalised(eqx.Module):
         found = {name: np.asarray(parameter.value) for name, parameter in self.named().items()}
         rows = np.asarray(self.weights.value) * np.asarray(self.tasks.spread)[:, None]
         weights = {f"W[{t}]": row for t, row in zip(self.tasks.names, rows, strict=True)}
-        return found | weights | self.tasks.means(scaling)
+        return found | weights | self.tasks.report(scaling)
 
     def account(self, state: Posterior) -> str:
         """Say how the posterior is held."""

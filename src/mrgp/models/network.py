@@ -274,7 +274,7 @@ class Network(eqx.Module):
     def report(self, scaling: Scaling) -> dict[str, np.ndarray]:
         """Return the parameters' values by name; W is in units of each task's spread."""
         found = {name: np.asarray(parameter.value) for name, parameter in self.named().items()}
-        return found | self.tasks.means(scaling)
+        return found | self.tasks.report(scaling)
 
     def account(self, state: NetworkPosterior) -> str:
         """Say how the posterior is held."""

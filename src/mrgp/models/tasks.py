@@ -97,10 +97,12 @@ class Tasks(eqx.Module):
         """Return the noises by name."""
         return {f"noise_variance[{s}, {t}]": v for (s, t), v in self.noise_variance.items()}
 
-    def means(self, scaling: Scaling) -> dict[str, np.ndarray]:
-        """Return each task's mean in the user's units, by name."""
-        values = np.asarray(self.mean.value) + scaling.offset
-        return {f"mean[{t}]": np.asarray(v) for t, v in zip(self.names, values, strict=True)}
+    def report(self, scaling: Scaling) -> dict[str, np.ndarray]:
+        """Return each task's mean and spread in the user's units, by name."""
+        means = np.asarray(self.mean.value) + scaling.offset
+        found = {f"mean[{t}]": np.asarray(v) for t, v in zip(self.names, means, strict=True)}
+        spreads = zip(self.names, self.spread, strict=True)
+        return found | {f"spread[{t}]": np.asarray(v) for t, v in spreads}
 
 
 def start_noise(spread: float, priors: bool) -> Parameter:
