@@ -180,6 +180,8 @@ def _advance(objective: Objective, state: State, rows: Any) -> tuple[State, Arra
         rate = state.natural_rate
         q = tree.unflatten([natural.step(m, slope, rate) for natural, (m, _), slope in steps])
     raw, tree = ravel_pytree(state.trained)
+    if not raw.size:
+        return dataclasses.replace(state, q=q, count=state.count + 1), value
     # Optax counts in int32 and relies on promotion, which the host program may have made strict.
     with jax.numpy_dtype_promotion("standard"):
         update, adam = _ADAM.update(ravel_pytree(slope)[0], state.adam)
