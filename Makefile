@@ -17,7 +17,7 @@ demo: $(VENV)/.runtime
 	$(BIN)/mrgp demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow

@@ -40,7 +40,8 @@ PEERS = {
     "GPyTorch (2 threads)": ("gpytorch", "2"),
 }
 MOST_MEGABYTES = 30.0
-MOST_OF_PEER = {"gpflow": 0.5, "gpytorch": 0.5}
+SWEEP = f"{OURS}, sweep over all blocks"
+MOST_OF_PEER = {OURS: 1.5, SWEEP: 1.0}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,7 +160,7 @@ def compile_ascent(objective: Objective) -> dict[str, Compiled]:
     before, after = (float(jax.jit(value)(arrays, q)) for q in (start, every()))
     if not after > before:
         raise SystemExit(f"A sweep took the bound from {before} to {after}.")
-    return {f"{OURS}, update of one block": one, f"{OURS}, sweep over all blocks": every}
+    return {f"{OURS}, update of one block": one, SWEEP: every}
 
 
 def parameters(model: Any) -> dict[str, list[Any]]:
@@ -255,17 +256,18 @@ def requirements(rows: dict[str, dict[str, float]]) -> list[dict[str, Any]]:
             "most": MOST_MEGABYTES,
         }
     ]
-    for peer, most in MOST_OF_PEER.items():
+    for peer in dict.fromkeys(name for name, _ in PEERS.values()):
         ways = [label for label, (name, _) in PEERS.items() if name == peer]
         fastest = min(ways, key=lambda label: rows[label]["seconds"])
-        found.append(
-            {
-                "what": f"{OURS}: time over {fastest}",
-                "unit": "ratio",
-                "measured": rows[fastest]["ours over this"],
-                "most": most,
-            }
-        )
+        for label, most in MOST_OF_PEER.items():
+            found.append(
+                {
+                    "what": f"{label}: time over a step of {fastest}",
+                    "unit": "ratio",
+                    "measured": rows[label]["seconds"] / rows[fastest]["seconds"],
+                    "most": most,
+                }
+            )
     return found
 
 

@@ -1,8 +1,17 @@
 """Strict settings for everything the tests run: no silent dtype or rank promotion."""
 
-import jax
-import jaxtyping
-import pytest
+import os
+from pathlib import Path
+
+# Compiled functions are kept beside pytest's own cache, for all workers and for the next run.
+_CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jax"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
+import jax  # noqa: E402
+import jaxtyping  # noqa: E402
+import pytest  # noqa: E402
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -14,3 +23,10 @@ def as_users_see_it():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget_compiled_functions():
+    """Give back what a module compiled: a process may hold only so many memory maps."""
+    yield
+    jax.clear_caches()

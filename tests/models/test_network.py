@@ -285,7 +285,8 @@ def test_expected_log_likelihood_and_moments_equal_monte_carlo(form):
 
 def sample(rng, view, block, chosen):
     """Draw a factor at the nodes of one region: inducing variables, then what they leave open."""
-    alpha, residual = np.asarray(view.alpha)[0], np.asarray(view.residual)[0]
+    alpha = np.asarray(view.alpha)[0]
+    residual = np.asarray(view.own)[0] - alpha @ alpha.T
     values, vectors = np.linalg.eigh(residual)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     means, roots = np.asarray(block.mean), np.tril(np.asarray(block.root))

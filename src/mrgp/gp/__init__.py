@@ -32,6 +32,7 @@ from mrgp.gp.products import (
     sum_of_products,
     too_few_nodes,
 )
+from mrgp.gp.smoother import Smoother, exact_smoother, sparse_smoother
 from mrgp.gp.variational import Moments, Natural, Whitened, expected_log_likelihood
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "Natural",
     "Posterior",
     "QuadratureError",
+    "Smoother",
     "Whitened",
     "block_information",
     "collapsed_log_evidence",
@@ -54,6 +56,7 @@ __all__ = [
     "cross_covariance",
     "exact_log_evidence",
     "exact_posterior",
+    "exact_smoother",
     "expected_log_likelihood",
     "full_covariance",
     "information",
@@ -64,6 +67,7 @@ __all__ = [
     "product_covariance",
     "quadrature_error",
     "rows_at_a_time",
+    "sparse_smoother",
     "start_locations",
     "sum_of_products",
     "sum_rows",

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-_CPU_CHUNK_BYTES = 2**20
+_CPU_CHUNK_BYTES = 2**22
 _GPU_CHUNK_BYTES = 2**28
 
 

@@ -128,7 +128,8 @@ def exact_posterior(kernels: Kernels, sources: Sources, rule: Rule = DEFAULT_RUL
     return Posterior(anchors, ratios, alpha, root, jnp.zeros(()))
 
 
-def _exact_factor(kernels: Kernels, sources: Sources, rule: Rule) -> Float[Array, "n n"]:
+def prior_covariance(kernels: Kernels, sources: Sources, rule: Rule) -> Float[Array, "n n"]:
+    """Return the covariance of what all sources see, without noise."""
     total = jnp.zeros(())
     for q, kernel in enumerate(kernels):
         blocks = full_covariance(kernel, tuple(s.support for s in sources), rule)
@@ -137,8 +138,12 @@ def _exact_factor(kernels: Kernels, sources: Sources, rule: Rule) -> Float[Array
             for a, row in zip(sources, blocks, strict=True)
         ]
         total = total + jnp.block(scaled)
+    return total
+
+
+def _exact_factor(kernels: Kernels, sources: Sources, rule: Rule) -> Float[Array, "n n"]:
     noise = jnp.concatenate([s.noise for s in sources])
-    return cholesky(add_diagonal(total, noise))
+    return cholesky(add_diagonal(prior_covariance(kernels, sources, rule), noise))
 
 
 Whiteners = tuple[Float[Array, "m m"], ...]

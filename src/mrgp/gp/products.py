@@ -40,11 +40,11 @@ class Marginal(NamedTuple):
 class AtNodes(NamedTuple):
     """A GP at the nodes of regions, through whitened inducing variables u.
 
-    f = alpha u + a residual that is independent of u, with covariance `residual`.
+    f = alpha u + a residual that is independent of u, with covariance `own` - alpha alpha^T.
     """
 
     alpha: Float[Array, "b s m"]
-    residual: Float[Array, "b s s"]
+    own: Float[Array, "b s s"]
 
     @classmethod
     def of(
@@ -59,7 +59,7 @@ class AtNodes(NamedTuple):
         cross = kernel.cross(x.reshape(b * s, d), locations)
         alpha = (cross @ whiten.T).reshape(b, s, -1)
         own = kernel.pair(x[:, :, None, :], x[:, None, :, :])
-        return cls(alpha, own - _gram(alpha))
+        return cls(alpha, own)
 
     @classmethod
     def stack(cls, parts: Sequence["AtNodes"]) -> "AtNodes":
@@ -70,19 +70,18 @@ class AtNodes(NamedTuple):
         if len(parts) == 1:
             return parts[0]
         alpha = _block_diagonal([p.alpha for p in parts])
-        return cls(alpha, _block_diagonal([p.residual for p in parts]))
+        return cls(alpha, _block_diagonal([p.own for p in parts]))
 
     def marginal(self, q: Whitened | Moments) -> Marginal:
         """Return the moments under q(u)."""
-        if isinstance(q, Whitened):
-            spread = _gram(_times(self.alpha, jnp.tril(q.root)))
-        else:
-            spread = jnp.einsum("bsm,btm->bst", _times(self.alpha, q.covariance), self.alpha)
-        return Marginal(self.alpha @ q.mean, self.residual + spread)
+        covariance = _covariance(q)
+        # Prior and posterior together: one product of S x M matrices for each region, not two.
+        gain = _times(self.alpha, covariance - jnp.eye(covariance.shape[0]))
+        return Marginal(self.alpha @ q.mean, self.own + gain @ self.alpha.transpose(0, 2, 1))
 
     def given(self, u: Float[AnyArray, " m"]) -> Marginal:
         """Return the moments given the inducing variables themselves."""
-        return Marginal(self.alpha @ u, self.residual)
+        return Marginal(self.alpha @ u, self.own - self.alpha @ self.alpha.transpose(0, 2, 1))
 
 
 def mean_at_nodes(
@@ -101,8 +100,11 @@ def _block_diagonal(parts: Sequence[Float[Array, "b _ _"]]) -> Float[Array, "b _
     return jax.vmap(jax.scipy.linalg.block_diag)(*parts)
 
 
-def _gram(alpha: Float[Array, "b s m"]) -> Float[Array, "b s s"]:
-    return jnp.einsum("bsm,btm->bst", alpha, alpha)
+def _covariance(q: Whitened | Moments) -> Float[Array, "m m"]:
+    if isinstance(q, Moments):
+        return jnp.asarray(q.covariance)
+    root = jnp.tril(q.root)
+    return root @ root.T
 
 
 def _times(alpha: Float[Array, "b s m"], matrix: Float[AnyArray, "m k"]) -> Float[Array, "b s k"]:

@@ -4,7 +4,8 @@ import dataclasses
 from typing import Any
 
 from mrgp.data import Dataset
-from mrgp.models.single import MRGP, SingleGP
+from mrgp.models.mrgp import MRGP
+from mrgp.models.single import SingleGP
 from mrgp.supports import DEFAULT_RULE
 
 

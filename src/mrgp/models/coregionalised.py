@@ -1,5 +1,6 @@
 """The linear model of coregionalisation: a network whose weights are constants (theory 3.1)."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,10 +15,14 @@ from mrgp.gp import (
     Kernels,
     LinearGaussian,
     Posterior,
+    Smoother,
     collapsed_log_evidence,
     collapsed_posterior,
     exact_log_evidence,
     exact_posterior,
+    exact_smoother,
+    sparse_smoother,
+    whiteners,
 )
 from mrgp.kernels import kernel_parameters
 from mrgp.likelihoods import tempering_constant
@@ -64,6 +69,19 @@ class Coregionalised(eqx.Module):
         if model.locations is None:
             return exact_posterior(model.kernels, sources, model.rule)
         return collapsed_posterior(model.kernels, sources, model.locations, model.rule)
+
+    def alone(self, process: int) -> "Coregionalised":
+        """Return the model of one process, with the parameters of all."""
+        return dataclasses.replace(self, tasks=self.tasks.alone(process))
+
+    def smoother(self, records: Sequence[Record]) -> Smoother:
+        """Return how the posterior mean smooths the records, in units of their noise."""
+        model = unwrap(self)
+        sources = model._sources(records)
+        if model.locations is None:
+            return exact_smoother(model.kernels, sources, model.rule)
+        whiten = whiteners(model.kernels, model.locations)
+        return sparse_smoother(model.kernels, sources, model.locations, whiten, model.rule)
 
     def moments(
         self, state: Posterior, support: Support, task: str, source: str | None

@@ -23,8 +23,8 @@ from mrgp.kernels import (
 )
 from mrgp.models.coregionalised import Coregionalised
 from mrgp.models.factors import Factors, prior_q, spread_q, trained_q
+from mrgp.models.mrgp import exact_is_cheap
 from mrgp.models.network import Network, Schedule
-from mrgp.models.single import exact_is_cheap
 from mrgp.models.tasks import Tasks
 from mrgp.parameters import (
     LogNormal,

@@ -1,56 +1,40 @@
-"""One latent GP seen by every source: MR-GP (theory 2)."""
+"""One latent GP seen by every source: the model of MR-GP (theory 2)."""
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from mrgp._types import AnyArray, float64
-from mrgp.data import Dataset, Record, Scaling, as_seed
+from mrgp._types import AnyArray
+from mrgp.data import Record, Scaling
 from mrgp.gp import (
-    Inducing,
     LinearGaussian,
     Moments,
     Natural,
     Posterior,
+    Smoother,
     Whitened,
     collapsed_log_evidence,
     collapsed_posterior,
     exact_log_evidence,
     exact_posterior,
+    exact_smoother,
     expected_log_likelihood,
     information,
-    needs_nodes,
-    start_locations,
+    sparse_smoother,
     whiteners,
 )
-from mrgp.kernels import Binding, Kernel, Matern32, kernel_parameters
+from mrgp.kernels import Kernel, kernel_parameters
 from mrgp.likelihoods import tempering_constant
 from mrgp.models.recipe import Process
-from mrgp.models.tasks import start_noise, typical_total
-from mrgp.parameters import (
-    LogNormal,
-    Parameter,
-    fixed,
-    positive,
-    real,
-    unwrap,
-)
-from mrgp.supports import DEFAULT_RULE, Geometry, Rule, Support
+from mrgp.parameters import Parameter, real, unwrap
+from mrgp.supports import Rule, Support
 
-Method = Literal["auto", "exact", "collapsed", "svgp"]
-Bias = Literal["none", "offset", "affine"]
-Mean = Literal["zero", "constant", "linear"]
-
-EXACT_LIMIT = 1500
-COLLAPSED_LIMIT = 20_000
-EXACT_NODE_PAIRS = 9_000_000
 LOOSE = 0.05
-RATIO_LOG_SD = 1.0
 
 
 class SingleGP(eqx.Module):
@@ -106,7 +90,7 @@ class SingleGP(eqx.Module):
         """Return the model with a q(u) to train, the prior's where it has none."""
         if self.q is not None:
             return self
-        return dataclasses.replace(self, q=_prior_q(self.locations.raw.shape[0]))
+        return dataclasses.replace(self, q=prior_q(self.locations.raw.shape[0]))
 
     def optimal_q(self, records: Sequence[Record]) -> Natural:
         """Return the best q of the whitened inducing variables: one pass over the records."""
@@ -142,6 +126,19 @@ class SingleGP(eqx.Module):
         if model.locations is None:
             return exact_posterior((model.kernel,), data, model.rule)
         return collapsed_posterior((model.kernel,), data, model.locations, model.rule)
+
+    def alone(self, process: int) -> "SingleGP":
+        """Return the model of one process, with the parameters of all."""
+        return dataclasses.replace(self, processes=(self.processes[process],))
+
+    def smoother(self, records: Sequence[Record]) -> Smoother:
+        """Return how the posterior mean smooths the records, in units of their noise."""
+        model = unwrap(self)
+        data = model._linear_gaussian(records)
+        if model.locations is None:
+            return exact_smoother((model.kernel,), data, model.rule)
+        whiten = whiteners((model.kernel,), model.locations)
+        return sparse_smoother((model.kernel,), data, model.locations, whiten, model.rule)
 
     def moments(
         self, state: Posterior, support: Support, task: str, source: str | None
@@ -238,146 +235,6 @@ class SingleGP(eqx.Module):
         return self.ratio[source] if source in self.ratio else jnp.ones(())
 
 
-@dataclasses.dataclass(frozen=True)
-class MRGP:
-    """The multi-resolution GP: one latent field observed by every source through its own support.
-
-    `method` is "exact", "collapsed" (sparse, by inducing inputs) or "svgp" (sparse, trained on
-    minibatches, for data of any size); "auto" takes them in this order as the data grow, and
-    leaves exact out where `inducing` is given. `bias` lets every source but the `target` (default:
-    the first) report c + L f ("offset") or c + r L f ("affine"). `priors=False` switches the
-    default priors off.
-
-    >>> MRGP(bias="affine").bias
-    'affine'
-    """
-
-    kernel: Any = None
-    inducing: Any = None
-    method: str = "auto"
-    bias: str = "none"
-    mean: str = "constant"
-    target: str | None = None
-    priors: bool = True
-    quadrature: Any = DEFAULT_RULE
-
-    def __post_init__(self) -> None:
-        for name, choices in (("method", Method), ("bias", Bias), ("mean", Mean)):
-            if getattr(self, name) not in get_args(choices):
-                raise ValueError(
-                    f"MRGP: {name}= is one of {get_args(choices)}; got {getattr(self, name)!r}."
-                )
-        if self.kernel is not None and not isinstance(self.kernel, Kernel):
-            raise TypeError(
-                f"MRGP: kernel= takes a kernel such as mrgp.RBF(); got {self.kernel!r}."
-            )
-        Inducing.parse(self.inducing)
-        if self.method == "exact" and self.inducing is not None:
-            raise ValueError('MRGP: inducing= has no use with method="exact"; leave one out.')
-        if not isinstance(self.quadrature, Rule):
-            raise TypeError(
-                f"MRGP: quadrature= takes a rule such as mrgp.GaussLegendre(5); got"
-                f" {self.quadrature!r}."
-            )
-
-    def view(self, data: Dataset) -> Dataset:
-        """Return the data as they are."""
-        return data
-
-    @float64
-    def build(self, data: Dataset, key: Any = 0) -> SingleGP:
-        """Make the model for a dataset of one task, with starting values and priors."""
-        if len(data.tasks) != 1:
-            raise ValueError(
-                f"MRGP models one task, and the data have {data.tasks}. Choose one with"
-                " data.select(task=...)."
-            )
-        target = self._target(data)
-        scaling = Scaling.of(data)
-        supports = tuple(o.dropna().support.shift(scaling.centre) for o in data)
-        geometry = Geometry.of(data.supports)
-        spread = float(scaling.scale[0])
-        kernel = Matern32(product=True) if self.kernel is None else self.kernel
-        bound = kernel.bind(Binding(geometry, spread**2, self.priors))
-        others = [source for source in data.sources if source != target]
-        locations = self._place(data, supports, scaling, bound, key)
-        return SingleGP(
-            kernel=bound,
-            mean=self._start_mean(geometry, spread, float(scaling.offset[0])),
-            offset={s: real(0.0, scale=spread) for s in others if self.bias != "none"},
-            ratio={s: self._start_ratio() for s in others if self.bias == "affine"},
-            noise_variance={
-                o.name: start_noise(spread * typical_total(o), self.priors)
-                for o in data
-                if o.noise_variance is None
-            },
-            known_noise={
-                o.name: np.asarray(o.noise_variance[o.observed].mean())
-                for o in data
-                if o.noise_variance is not None
-            },
-            locations=locations,
-            q=self._start_q(data, locations),
-            processes=data.processes,
-            inputs=data.inputs,
-            target=target,
-            rule=self.quadrature,
-        )
-
-    def _target(self, data: Dataset) -> str:
-        if self.target is None:
-            return data.sources[0]
-        if self.target not in data.sources:
-            raise ValueError(
-                f"MRGP: target={self.target!r} is no source; the sources are {data.sources}."
-            )
-        return self.target
-
-    def _start_mean(self, geometry: Geometry, spread: float, level: float) -> Parameter:
-        if self.mean == "zero":
-            # Values are centred at their level: a zero mean lies that much below.
-            return fixed(np.array([-level]))
-        scales = np.concatenate([[spread], spread / geometry.extent])
-        count = 1 if self.mean == "constant" else len(scales)
-        return real(np.zeros(count), scale=scales[:count])
-
-    def _start_ratio(self) -> Parameter:
-        prior = LogNormal(np.ones(()), np.asarray(RATIO_LOG_SD)) if self.priors else None
-        return positive(1.0, prior)
-
-    def _start_q(self, data: Dataset, locations: Parameter | None) -> Whitened | None:
-        count = sum(int(o.observed.sum()) for o in data)
-        large = self.method == "auto" and count > COLLAPSED_LIMIT
-        if locations is None or not (self.method == "svgp" or large):
-            return None
-        return _prior_q(locations.raw.shape[0])
-
-    def _place(
-        self,
-        data: Dataset,
-        supports: tuple[Support, ...],
-        scaling: Scaling,
-        kernel: Kernel,
-        key: Any,
-    ) -> Parameter | None:
-        small = self.inducing is None and exact_is_cheap(data, unwrap(kernel), self.quadrature)
-        if self.method == "exact" or (self.method == "auto" and small):
-            return None
-        inducing = Inducing.parse(self.inducing)
-        return start_locations(inducing, supports, scaling.centre, unwrap(kernel), as_seed(key))
-
-
-def _prior_q(number: int) -> Whitened:
+def prior_q(number: int) -> Whitened:
+    """Return the prior of whitened inducing variables as a q(u) to train."""
     return Whitened(real(np.zeros(number)), real(np.eye(number)))
-
-
-def exact_is_cheap(data: Dataset, kernel: Kernel, rule: Rule) -> bool:
-    """Tell whether a dense covariance of all values is affordable."""
-    seen = data.dropna()
-    if sum(len(o) for o in seen) > EXACT_LIMIT:
-        return False
-    nodes = 0
-    for o in seen:
-        support = o.support.quadrature(rule) if needs_nodes(kernel, o.support) else o.support
-        nodes += len(o) * support.nodes_per_region
-    return nodes**2 <= EXACT_NODE_PAIRS

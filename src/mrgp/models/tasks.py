@@ -61,6 +61,10 @@ class Tasks(eqx.Module):
             processes=data.processes,
         )
 
+    def alone(self, process: int) -> "Tasks":
+        """Return the same tasks, seen by one process."""
+        return dataclasses.replace(self, processes=(self.processes[process],))
+
     def index(self, process: int) -> int:
         """Return the number of the task of a process."""
         return self.names.index(self.processes[process][1])

@@ -1,0 +1,55 @@
+"""The linear smoother behind a Gaussian posterior, in units of the noise (theory 4.3)."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from mrgp._linalg import add_diagonal, cholesky, solve_lower
+from mrgp._types import AnyArray
+from mrgp.gp.conditioning import Kernels, Sources, Whiteners, features, prior_covariance
+from mrgp.supports import DEFAULT_RULE, Rule
+
+
+class Smoother(NamedTuple):
+    """S = F^T F with residuals (I - S) e, for values e in units of their noise's sd.
+
+    Column n of `basis` is how observation n pulls on the latent functions, in coordinates in which
+    their posterior covariance is the identity: F F^T is the information of the likelihood there,
+    I - F F^T that of the prior, and F r is the score of observations with residuals r.
+    """
+
+    basis: Float[AnyArray, "m n"]
+    residual: Float[AnyArray, " n"]
+
+    @classmethod
+    def of(cls, basis: Float[Array, "m n"], values: Float[Array, " n"]) -> "Smoother":
+        """Smooth values by features of whitened functions, both in units of the noise's sd."""
+        factor = cholesky(add_diagonal(basis @ basis.T, 1.0))
+        pull = solve_lower(factor, basis)
+        return cls(pull, values - pull.T @ (pull @ values))
+
+
+def exact_smoother(kernels: Kernels, sources: Sources, rule: Rule = DEFAULT_RULE) -> Smoother:
+    """Return the smoother of the dense covariance, by its eigenvectors."""
+    scale = jnp.sqrt(jnp.concatenate([s.noise for s in sources]))
+    prior = prior_covariance(kernels, sources, rule) / (scale[:, None] * scale[None, :])
+    eigenvalues, vectors = jnp.linalg.eigh(prior)
+    shrink = jnp.maximum(eigenvalues, 0.0)
+    shrink = shrink / (1.0 + shrink)
+    values = vectors.T @ (jnp.concatenate([s.residual for s in sources]) / scale)
+    return Smoother(jnp.sqrt(shrink)[:, None] * vectors.T, vectors @ ((1.0 - shrink) * values))
+
+
+def sparse_smoother(
+    kernels: Kernels,
+    sources: Sources,
+    locations: Float[AnyArray, "m d"],
+    whiten: Whiteners,
+    rule: Rule = DEFAULT_RULE,
+) -> Smoother:
+    """Return the smoother of the collapsed bound's posterior."""
+    parts = [features(kernels, s, locations, whiten, rule)[0] for s in sources]
+    scale = jnp.sqrt(jnp.concatenate([s.noise for s in sources]))
+    residual = jnp.concatenate([s.residual for s in sources])
+    return Smoother.of(jnp.concatenate(parts, 1) / scale[None, :], residual / scale)

@@ -1,0 +1,200 @@
+"""The recipe of the multi-resolution GP, MR-GP (theory 2)."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from mrgp._types import float64
+from mrgp.data import Dataset, Scaling, as_seed
+from mrgp.gp import Inducing, Whitened, needs_nodes, start_locations
+from mrgp.kernels import Binding, Kernel, Matern32
+from mrgp.models.single import SingleGP, prior_q
+from mrgp.models.tasks import start_noise, typical_total
+from mrgp.parameters import LogNormal, Parameter, fixed, positive, real, stretched, unwrap
+from mrgp.supports import DEFAULT_RULE, Geometry, Rule, Support
+
+Method = Literal["auto", "exact", "collapsed", "svgp"]
+Bias = Literal["none", "offset", "affine"]
+Mean = Literal["zero", "constant", "linear"]
+
+EXACT_LIMIT = 1500
+COLLAPSED_LIMIT = 20_000
+EXACT_NODE_PAIRS = 9_000_000
+RATIO_LOG_SD = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class MRGP:
+    """The multi-resolution GP: one latent field observed by every source through its own support.
+
+    `method` is "exact", "collapsed" (sparse, by inducing inputs) or "svgp" (sparse, trained on
+    minibatches, for data of any size); "auto" takes them in this order as the data grow, and
+    leaves exact out where `inducing` is given. `bias` lets every source but the `target` (default:
+    the first) report c + L f ("offset") or c + r L f ("affine"). `noise` maps sources to noise
+    variances, as numbers to start from or as parameters with priors, such as
+    `mrgp.positive(0.1, mrgp.LogNormal(0.1, 1.0))`. `priors=False` switches the default priors off.
+
+    >>> MRGP(bias="affine").bias
+    'affine'
+    """
+
+    kernel: Any = None
+    inducing: Any = None
+    method: str = "auto"
+    bias: str = "none"
+    mean: str = "constant"
+    target: str | None = None
+    priors: bool = True
+    quadrature: Any = DEFAULT_RULE
+    noise: Any = None
+
+    def __post_init__(self) -> None:
+        for name, choices in (("method", Method), ("bias", Bias), ("mean", Mean)):
+            if getattr(self, name) not in get_args(choices):
+                raise ValueError(
+                    f"MRGP: {name}= is one of {get_args(choices)}; got {getattr(self, name)!r}."
+                )
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise TypeError(
+                f"MRGP: kernel= takes a kernel such as mrgp.RBF(); got {self.kernel!r}."
+            )
+        Inducing.parse(self.inducing)
+        if self.method == "exact" and self.inducing is not None:
+            raise ValueError('MRGP: inducing= has no use with method="exact"; leave one out.')
+        self._check_noise()
+        if not isinstance(self.quadrature, Rule):
+            raise TypeError(
+                f"MRGP: quadrature= takes a rule such as mrgp.GaussLegendre(5); got"
+                f" {self.quadrature!r}."
+            )
+
+    def _check_noise(self) -> None:
+        if self.noise is None:
+            return
+        if not isinstance(self.noise, Mapping):
+            raise TypeError(
+                f"MRGP: noise= maps sources to noise variances, as {{'satellite': 0.1}}; got"
+                f" {self.noise!r}."
+            )
+        for source, value in self.noise.items():
+            number = isinstance(value, int | float | np.number) and 0 < value < np.inf
+            if not number and not isinstance(value, Parameter):
+                raise ValueError(
+                    f"MRGP: the noise variance of {source!r} must be a positive number, or a"
+                    f" parameter such as mrgp.positive(0.1); got {value!r}."
+                )
+
+    def view(self, data: Dataset) -> Dataset:
+        """Return the data as they are."""
+        return data
+
+    @float64
+    def build(self, data: Dataset, key: Any = 0) -> SingleGP:
+        """Make the model for a dataset of one task, with starting values and priors."""
+        if len(data.tasks) != 1:
+            raise ValueError(
+                f"MRGP models one task, and the data have {data.tasks}. Choose one with"
+                " data.select(task=...)."
+            )
+        target = self._target(data)
+        scaling = Scaling.of(data)
+        supports = tuple(o.dropna().support.shift(scaling.centre) for o in data)
+        geometry = Geometry.of(data.supports)
+        spread = float(scaling.scale[0])
+        kernel = Matern32(product=True) if self.kernel is None else self.kernel
+        bound = kernel.bind(Binding(geometry, spread**2, self.priors))
+        others = [source for source in data.sources if source != target]
+        locations = self._place(data, supports, scaling, bound, key)
+        return SingleGP(
+            kernel=bound,
+            mean=self._start_mean(geometry, spread, float(scaling.offset[0])),
+            offset={s: real(0.0, scale=spread) for s in others if self.bias != "none"},
+            ratio={s: self._start_ratio() for s in others if self.bias == "affine"},
+            noise_variance=self._start_noises(data, spread),
+            known_noise={
+                o.name: np.asarray(o.noise_variance[o.observed].mean())
+                for o in data
+                if o.noise_variance is not None
+            },
+            locations=locations,
+            q=self._start_q(data, locations),
+            processes=data.processes,
+            inputs=data.inputs,
+            target=target,
+            rule=self.quadrature,
+        )
+
+    def _target(self, data: Dataset) -> str:
+        if self.target is None:
+            return data.sources[0]
+        if self.target not in data.sources:
+            raise ValueError(
+                f"MRGP: target={self.target!r} is no source; the sources are {data.sources}."
+            )
+        return self.target
+
+    def _start_mean(self, geometry: Geometry, spread: float, level: float) -> Parameter:
+        if self.mean == "zero":
+            # Values are centred at their level: a zero mean lies that much below.
+            return fixed(np.array([-level]))
+        scales = np.concatenate([[spread], spread / geometry.extent])
+        count = 1 if self.mean == "constant" else len(scales)
+        return real(np.zeros(count), scale=scales[:count])
+
+    def _start_noises(self, data: Dataset, spread: float) -> dict[str, Parameter]:
+        given = dict(self.noise or {})
+        for source in given:
+            if source not in data.sources or data[source].noise_variance is not None:
+                raise ValueError(
+                    f"MRGP: noise= has {source!r}, which is not a source with a noise to learn; the"
+                    f" sources are {data.sources}."
+                )
+        noises = {}
+        for o in data:
+            if o.noise_variance is not None:
+                continue
+            usual = start_noise(spread * typical_total(o), self.priors)
+            value = given.get(o.name, usual)
+            if not isinstance(value, Parameter):
+                value = stretched(usual, float(value) / float(usual.value))
+            noises[o.name] = value
+        return noises
+
+    def _start_ratio(self) -> Parameter:
+        prior = LogNormal(np.ones(()), np.asarray(RATIO_LOG_SD)) if self.priors else None
+        return positive(1.0, prior)
+
+    def _start_q(self, data: Dataset, locations: Parameter | None) -> Whitened | None:
+        count = sum(int(o.observed.sum()) for o in data)
+        large = self.method == "auto" and count > COLLAPSED_LIMIT
+        if locations is None or not (self.method == "svgp" or large):
+            return None
+        return prior_q(locations.raw.shape[0])
+
+    def _place(
+        self,
+        data: Dataset,
+        supports: tuple[Support, ...],
+        scaling: Scaling,
+        kernel: Kernel,
+        key: Any,
+    ) -> Parameter | None:
+        small = self.inducing is None and exact_is_cheap(data, unwrap(kernel), self.quadrature)
+        if self.method == "exact" or (self.method == "auto" and small):
+            return None
+        inducing = Inducing.parse(self.inducing)
+        return start_locations(inducing, supports, scaling.centre, unwrap(kernel), as_seed(key))
+
+
+def exact_is_cheap(data: Dataset, kernel: Kernel, rule: Rule) -> bool:
+    """Tell whether a dense covariance of all values is affordable."""
+    seen = data.dropna()
+    if sum(len(o) for o in seen) > EXACT_LIMIT:
+        return False
+    nodes = 0
+    for o in seen:
+        support = o.support.quadrature(rule) if needs_nodes(kernel, o.support) else o.support
+        nodes += len(o) * support.nodes_per_region
+    return nodes**2 <= EXACT_NODE_PAIRS
