@@ -51,7 +51,7 @@ $(VENV)/.runtime: $(BIN)/python $(INPUTS)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime
-	$(PIP) --editable '.[dev,geo,io]'
+	$(PIP) --editable '.[dev,geo,io,mcmc]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.runtime

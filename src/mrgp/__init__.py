@@ -3,7 +3,23 @@
 from mrgp.data import Dataset, Observations
 from mrgp.evaluation import evaluate
 from mrgp.gp import Inducing, quadrature_error
-from mrgp.inference import LBFGS, Adam, Fit, FitError, fit, init, objective, step
+from mrgp.inference import (
+    LBFGS,
+    Adam,
+    Chains,
+    CompositeWeights,
+    Dependence,
+    Fit,
+    FitError,
+    adjust_curvature,
+    composite_weights,
+    dependence,
+    fit,
+    init,
+    objective,
+    sample_posterior,
+    step,
+)
 from mrgp.io import from_frame, from_grid, load, save
 from mrgp.kernels import (
     RBF,
@@ -20,7 +36,7 @@ from mrgp.kernels import (
     White,
     separable,
 )
-from mrgp.models import MRGP, MRGPRN, CenterPoint, VBAgg
+from mrgp.models import MRGP, MRGPRN, CenterPoint, Dependent, VBAgg
 from mrgp.parameters import (
     Gamma,
     HalfNormal,
@@ -56,8 +72,12 @@ __all__ = [
     "Adam",
     "ArcCosine",
     "CenterPoint",
+    "Chains",
+    "CompositeWeights",
     "Constant",
     "Dataset",
+    "Dependence",
+    "Dependent",
     "Fit",
     "FitError",
     "Gamma",
@@ -80,9 +100,12 @@ __all__ = [
     "SpectralMixture",
     "VBAgg",
     "White",
+    "adjust_curvature",
     "bounded",
     "boxes",
+    "composite_weights",
     "concat",
+    "dependence",
     "evaluate",
     "fit",
     "fixed",
@@ -101,6 +124,7 @@ __all__ = [
     "predict",
     "product",
     "quadrature_error",
+    "sample_posterior",
     "save",
     "separable",
     "step",

@@ -81,7 +81,7 @@ def _mean_absolute(
     sd = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
     with np.errstate(over="ignore"):
         z = mean / sd
-    density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+        density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
     return mean * (2 * ndtr(z) - 1) + 2 * sd * density
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp.data import Dataset
+from mrgp.inference import Dependence
 from mrgp.prediction import Prediction
 from mrgp.supports import Boxes, Points, Support
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 FIELD_COLOURS = "viridis"
 SPREAD_COLOURS = "cividis"
 LINE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+MODEL_COLOURS = ("#000000", *LINE_COLOURS, "#56B4E9", "#E69F00")
 LEVELS = np.linspace(0.05, 0.95, 19)
 
 
@@ -142,3 +144,80 @@ def _label_inputs(axes: "Axes", support: Support) -> None:
     axes.set_xlabel(support.input_names[0])
     axes.set_ylabel(support.input_names[1])
     axes.set_aspect("equal")
+
+
+def plot_dependence(found: Dependence) -> Any:
+    """Draw the residuals of pairs of overlapping sources; return the figure."""
+    import matplotlib.pyplot as plt
+
+    count = max(len(found.pairs), 1)
+    wide = min(count, 4)
+    high = -(-count // wide)
+    figure, panels = plt.subplots(
+        high, wide, figsize=(3.6 * wide, 3.9 * high), squeeze=False, layout="constrained"
+    )
+    for axes in panels.ravel()[len(found.pairs) :]:
+        axes.set_visible(False)
+    for axes, pair in zip(panels.ravel(), found.pairs, strict=False):
+        first, second = pair.residuals.T
+        reach = 1.1 * float(np.max(np.abs(pair.residuals), initial=1.0))
+        axes.axline((0, 0), slope=1, color="0.7", linewidth=1)
+        axes.scatter(first, second, s=16, color=LINE_COLOURS[0], alpha=0.7, linewidths=0)
+        axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+        axes.set_xlabel(f"residual of {pair.first} (sd)")
+        axes.set_ylabel(f"residual of {pair.second} (sd)")
+        axes.set_title(
+            f"correlation {pair.correlation:.2f} ± {pair.standard_error:.2f}", fontsize=10
+        )
+    return figure
+
+
+def plot_posteriors(
+    support: Support,
+    functions: Mapping[str, Prediction],
+    draws: Mapping[str, Mapping[str, Float[np.ndarray, " k"]]],
+    names: Mapping[str, str],
+    *,
+    truth: Float[np.ndarray, " n"] | None = None,
+) -> Any:
+    """Draw posteriors of a function of one input, and of parameters, under several models.
+
+    `functions` and `draws` are by model, the latter by parameter; `names` says what to call the
+    parameters. Returns the figure.
+    """
+    import matplotlib.pyplot as plt
+
+    if len(functions) > len(MODEL_COLOURS) or len(names) > 3:
+        raise ValueError(
+            f"plot_posteriors draws up to {len(MODEL_COLOURS)} models and 3 parameters; got"
+            f" {len(functions)} and {len(names)}."
+        )
+    figure, axes = plt.subplots(2, 2, figsize=(9.0, 6.4), layout="constrained")
+    panels = axes.ravel()
+    x = np.asarray(support.bounds[0])[:, 0]
+    for colour, (model, latent) in zip(MODEL_COLOURS, functions.items(), strict=False):
+        panels[0].plot(x, latent.mean, color=colour, linewidth=1.4, label=model)
+        for side in (-2, 2):
+            edge = latent.mean + side * latent.std
+            panels[0].plot(x, edge, color=colour, linewidth=0.8, linestyle="--")
+    if truth is not None:
+        panels[0].plot(x, truth, color="0.6", linewidth=2.5, zorder=0, label="truth")
+    panels[0].set(xlabel=support.input_names[0], ylabel="f: mean, and 2 sd either side (dashed)")
+    figure.legend(loc="outside upper center", ncols=3, fontsize=9)
+    for axes_, (key, name) in zip(panels[1:], names.items(), strict=False):
+        for colour, by_parameter in zip(MODEL_COLOURS, draws.values(), strict=False):
+            values = by_parameter[key]
+            low, high = np.quantile(values, [0.002, 0.998])
+            margin = 0.15 * (high - low)
+            at = np.linspace(low - margin, high + margin, 200)
+            axes_.plot(at, _density(values, at), color=colour, linewidth=1.4)
+        axes_.set(xlabel=name, ylabel="posterior density", ylim=(0, None))
+    return figure
+
+
+def _density(
+    values: Float[np.ndarray, " k"], at: Float[np.ndarray, " m"]
+) -> Float[np.ndarray, " m"]:
+    from scipy.stats import gaussian_kde
+
+    return gaussian_kde(values)(at)

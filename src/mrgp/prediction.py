@@ -11,20 +11,20 @@ from jaxtyping import Float
 from scipy.special import ndtr, ndtri
 
 from mrgp._types import float64
-from mrgp.data import as_key, harmonise, rename_inputs
-from mrgp.data.axes import warn_of_plain_numbers
+from mrgp.data import as_key
 from mrgp.gp import too_few_nodes
-from mrgp.inference import Fit
+from mrgp.inference import Chains, Fit
+from mrgp.inference.alignment import aligned, labelled
 from mrgp.inference.objectives import as_arrays
 from mrgp.models import Network
 from mrgp.parameters import unwrap
-from mrgp.supports import Support, extend_all, same_fields
+from mrgp.supports import Support
 
 CHUNK_BYTES = 2**26
 SMALLEST_CHUNK, LARGEST_CHUNK = 2**6, 2**14
 LARGEST_JOINT = 5000
 BISECTIONS = 60
-DEFAULT_SAMPLES = 50
+DEFAULT_SAMPLES, DRAWS = 50, 100
 
 Vector = Float[np.ndarray, " n"]
 Components = Float[np.ndarray, "k n"]
@@ -173,7 +173,7 @@ class Prediction:
 
 @float64
 def predict(
-    fit: Fit,
+    fit: Fit | Chains,
     support: Support,
     task: str | None = None,
     source: str | None = None,
@@ -192,7 +192,8 @@ def predict(
     Mean and variance are in closed form. What a network of GPs predicts is not Gaussian: its shape
     is that of a mixture over `samples` draws of the weights W (default 50; 0 gives one Gaussian),
     made with `key` at the inducing variables, so that a region gets the same answer alone or among
-    others. With `joint=True`, and for other models, the prediction is one Gaussian.
+    others. With `joint=True`, and for other models, the prediction is one Gaussian. From chains
+    it is a mixture over `samples` of their draws (default 100).
 
     >>> import mrgp
     >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
@@ -200,7 +201,7 @@ def predict(
     >>> len(mrgp.predict(fit, mrgp.intervals([0.0], [2.0])))
     1
     """
-    if not isinstance(fit, Fit):
+    if not isinstance(fit, Fit | Chains):
         raise TypeError(
             f"predict takes a fit as first argument; got {type(fit).__name__}. Call"
             " mrgp.fit(model, data) first."
@@ -210,28 +211,26 @@ def predict(
             f"predict takes a support such as mrgp.points(x); got {type(support).__name__}."
         )
     task, source = _resolve(fit, task, source, noise)
-    centred = _centred(fit, support)
-    if isinstance(fit.model, Network):
-        _warn_of_wide_regions(fit, centred)
-    if joint:
-        mean, covariance = _joint(fit, centred, task, source)
-        variance = np.diag(covariance).copy()
-    else:
-        mean, variance = _moments(fit, centred, task, source)
-        covariance = None
-    weights, means, variances = np.ones((1, len(mean))), mean[None], variance[None]
+    centred = aligned(fit, support)
     count = _samples(fit, samples, joint)
-    if count:
-        weights, means, variances = _mixture(fit, centred, task, source, as_key(key), count)
-        means, variances = _with_moments(weights, means, variances, mean, variance)
-    offset = fit.scaling.offset[fit.scaling.index(task)]
-    means = means + offset * np.asarray(centred.total)
-    if noise and source is not None:
-        added = fit.model.observation_noise((source, task))
-        variances = variances + added
-        covariance = None if covariance is None else covariance + added * np.eye(len(mean))
+    if isinstance(fit, Chains):
+        if joint:
+            raise ValueError(
+                "predict: joint=True is for fits; chains predict each region by itself. Leave it"
+                " out, or predict from mrgp.fit(model, data)."
+            )
+        found = fit.components(centred, task, source, count, noise)
+        weights, means, variances, covariance = *found, None
+    else:
+        found = _of_fit(fit, centred, task, source, as_key(key), count, joint)
+        weights, means, variances, covariance = found
+        if noise and source is not None:
+            added = fit.model.observation_noise((source, task))
+            variances = variances + added
+            covariance = None if covariance is None else covariance + added * np.eye(len(centred))
+    means = means + fit.scaling.offset[fit.scaling.index(task)] * np.asarray(centred.total)
     return Prediction(
-        support=_labelled(fit, support),
+        support=labelled(fit, support),
         task=task,
         source=source,
         units=fit.units.get(task),
@@ -242,17 +241,44 @@ def predict(
     )
 
 
+def _of_fit(
+    fit: Fit,
+    support: Support,
+    task: str,
+    source: str | None,
+    key: jax.Array,
+    count: int,
+    joint: bool,
+) -> tuple[Components, Components, Components, Float[np.ndarray, "n n"] | None]:
+    """Return weights, means and variances of components, and the joint covariance if asked for."""
+    if isinstance(fit.model, Network):
+        _warn_of_wide_regions(fit, support)
+    if joint:
+        mean, covariance = _joint(fit, support, task, source)
+        variance = np.diag(covariance).copy()
+    else:
+        mean, variance = _moments(fit, support, task, source)
+        covariance = None
+    weights, means, variances = np.ones((1, len(mean))), mean[None], variance[None]
+    if count:
+        weights, means, variances = _mixture(fit, support, task, source, key, count)
+        means, variances = _with_moments(weights, means, variances, mean, variance)
+    return weights, means, variances, covariance
+
+
 def _warn_of_wide_regions(fit: Fit, support: Support) -> None:
     text = too_few_nodes(unwrap(fit.model.kernels_f), support, fit.model.rule)
     if text:
-        warnings.warn(f"predict: {text} in a fit of MRGPRN, or predict parts.", stacklevel=4)
+        warnings.warn(f"predict: {text} in a fit of MRGPRN, or predict parts.", stacklevel=5)
 
 
-def _samples(fit: Fit, samples: int | None, joint: bool) -> int:
+def _samples(fit: Fit | Chains, samples: int | None, joint: bool) -> int:
     """Return how many draws to mix: none for models that are Gaussian."""
     whole = isinstance(samples, int | np.integer) and not isinstance(samples, bool)
     if samples is not None and not (whole and samples >= 0):
         raise ValueError(f"predict: samples must be a whole number, or None; got {samples!r}.")
+    if isinstance(fit, Chains):
+        return DRAWS if samples is None else max(int(samples), 1)
     if joint or not isinstance(fit.model, Network):
         return 0
     return DEFAULT_SAMPLES if samples is None else int(samples)
@@ -268,7 +294,9 @@ def _with_moments(
     return mean + np.sqrt(ratio) * (means - centre), ratio * variances
 
 
-def _resolve(fit: Fit, task: str | None, source: str | None, noise: bool) -> tuple[str, str | None]:
+def _resolve(
+    fit: Fit | Chains, task: str | None, source: str | None, noise: bool
+) -> tuple[str, str | None]:
     """Return the task and source meant, or say which there are."""
     if task is None:
         if len(fit.tasks) > 1:
@@ -289,51 +317,6 @@ def _resolve(fit: Fit, task: str | None, source: str | None, noise: bool) -> tup
             )
         source = sources[0]
     return task, source
-
-
-def _centred(fit: Fit, support: Support) -> Support:
-    """Return a support as the model has it: in the fit's numbers, with covariates, centred."""
-    if support.covariates and not same_fields(support.covariates, fit.covariates):
-        raise ValueError(
-            "predict: the support's covariates come from other fields than the fit's. Leave them"
-            " out: the fit finds its own."
-        )
-    support = extend_all(_in_numbers_of(fit, support), fit.covariates, fit.inputs)
-    if support.dimension != len(fit.inputs):
-        raise ValueError(
-            f"predict: the support has {support.dimension} inputs, but the fit has"
-            f" {len(fit.inputs)}: {fit.inputs}."
-        )
-    if support.inputs is not None and support.inputs != fit.inputs:
-        raise ValueError(
-            f"predict: the support's inputs are {support.inputs}, but the fit's are {fit.inputs}."
-            f" {_cure(support.inputs, fit.inputs)}"
-        )
-    return rename_inputs(support, fit.inputs).shift(fit.scaling.centre)
-
-
-def _cure(names: tuple[str, ...], wanted: tuple[str, ...]) -> str:
-    if set(names) == set(wanted):
-        return "Give the columns in the order of the fit."
-    return f"If they mean the same, give the support inputs={wanted}."
-
-
-def _in_numbers_of(fit: Fit, support: Support) -> Support:
-    """Write a support on the axes of the fit; covariates, which come last, have none."""
-    if support.dimension > len(fit.inputs):
-        return support
-    if support.inputs is None:
-        support = rename_inputs(support, fit.inputs[: support.dimension])
-    axes = None if fit.axes is None else fit.axes[: support.dimension]
-    warn_of_plain_numbers(support, axes, "predict", "the fit has", stacklevel=5)
-    return harmonise(support, axes, "predict")
-
-
-def _labelled(fit: Fit, support: Support) -> Support:
-    """Give a support that has no names or axes of its own those of the fit."""
-    axes = support.axes if fit.axes is None else support.axes or fit.axes[: support.dimension]
-    inputs = support.inputs or fit.inputs[: support.dimension]
-    return dataclasses.replace(support, inputs=inputs, axes=axes)
 
 
 @eqx.filter_jit

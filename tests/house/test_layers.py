@@ -34,7 +34,9 @@ FREE = {"__init__", "cli", "config"}
 # Convenience methods may reach downstairs inside the method: (module, function).
 ALLOWED: set[tuple[str, str]] = {
     ("data", "to_frame"),
+    ("inference", "plot"),
     ("data", "to_grid"),
+    ("inference", "predict"),
     ("prediction", "to_frame"),
     ("prediction", "to_grid"),
 }

@@ -426,6 +426,6 @@ def test_weights_reach_no_vbagg():
         with pytest.raises(ValueError, match="all weights one by definition"):
             mrgp.objective(model, data, {"s": 0.5})
     with pytest.raises(TypeError, match="takes a mapping such as"):
-        mrgp.fit(mrgp.MRGP(), data, weights="auto")
+        mrgp.fit(mrgp.MRGP(), data, weights=[0.5])
     with pytest.raises(TypeError, match=r"Write MRGP\(\)"):
         mrgp.fit(mrgp.MRGP, data)

@@ -11,6 +11,7 @@ import mrgp
 from mrgp.data import Scaling
 from mrgp.gp import Mixture, Whitened
 from mrgp.inference.objectives import as_arrays, build_objective
+from mrgp.models.at_nodes import views
 from mrgp.parameters import fixed, real, unwrap
 from reference import network as slow
 
@@ -256,7 +257,7 @@ def test_expected_log_likelihood_and_moments_equal_monte_carlo(form):
         x = np.asarray(record.support.atoms().lower)[0]
         w = np.asarray(record.support.atoms().weights)[0]
         at = jax.numpy.asarray(x[None])
-        view_f, view_w = zip(*plain._views(whiten, 0, at), strict=True)
+        view_f, view_w = zip(*views(plain, whiten, 0, at), strict=True)
         chosen = rng.choice(3, draws, p=share)
         total = np.zeros(draws)
         for g in range(len(network.groups)):

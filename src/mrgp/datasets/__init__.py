@@ -8,7 +8,15 @@ from mrgp.datasets.recorded import (
     laqn_sites,
     window_means,
 )
-from mrgp.datasets.simulators import Simulation, biased, city, dependent, mixing
+from mrgp.datasets.simulators import (
+    Simulation,
+    biased,
+    city,
+    dependent,
+    dependent_map,
+    mcmc_dependent,
+    mixing,
+)
 
 __all__ = [
     "Recording",
@@ -16,10 +24,12 @@ __all__ = [
     "biased",
     "city",
     "dependent",
+    "dependent_map",
     "folds",
     "inter_task",
     "inter_task_laqn",
     "laqn_sites",
+    "mcmc_dependent",
     "mixing",
     "window_means",
 ]

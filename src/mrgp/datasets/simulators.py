@@ -48,6 +48,71 @@ def dependent(seed: int, noise: float = 0.5, independent: bool = False) -> Simul
     return Simulation(Dataset([fine, coarse]), support, truth, fresh, "fine", "y")
 
 
+def mcmc_dependent(seed: int, noise: float = 1.0, own: float = 0.1) -> Simulation:
+    """Simulate a fine source and a coarse one that averages it in pairs, with noise of its own.
+
+    y1 = 5 sin^2(x) + noise at 100 points evenly on [-2, 15]; y2 are means of consecutive pairs of
+    y1 itself, plus noise `own`. The test support is the points of y1.
+
+    >>> len(mcmc_dependent(0).data["coarse"])
+    50
+    """
+    rng = np.random.default_rng(seed)
+    x = np.linspace(-2.0, 15.0, 100)
+    truth = _wave(x)
+    y1 = truth + noise * rng.standard_normal(100)
+    y2 = y1.reshape(50, 2).mean(1) + own * rng.standard_normal(50)
+    support = points(x[:, None])
+    fine = Observations(support, y1, task="y", name="fine")
+    coarse = Observations(nodes(x.reshape(50, 2, 1)), y2, task="y", name="coarse")
+    fresh = truth + noise * rng.standard_normal(100)
+    return Simulation(Dataset([fine, coarse]), support, truth, fresh, "fine", "y")
+
+
+MAP_CELL = 3.0
+MAP_CELLS = 4
+MAP_DAYS = 4
+
+
+def dependent_map(seed: int, noise: float = 0.5, independent: bool = False) -> Simulation:
+    """Simulate sites, and a gridded product made from their reports, over space and time.
+
+    Four sites in each of 4 x 4 cells of 3 km report a smooth field on 4 days, with noise. `cells`
+    has the mean of the reports in each cell and day, errors included, as boxes. With
+    `independent=True` it has the mean of the noise-free values, with noise of its own, of the same
+    variance. The test support is 400 places at any time.
+
+    >>> len(dependent_map(0).data["cells"])
+    64
+    """
+    rng = np.random.default_rng(seed)
+    field = _RandomFunction(rng, np.array([5.0, 5.0, 3.0]))
+    corners = MAP_CELL * np.stack(np.meshgrid(*[np.arange(MAP_CELLS)] * 2), -1).reshape(-1, 1, 2)
+    quarters = np.array([[0.25, 0.25], [0.25, 0.75], [0.75, 0.25], [0.75, 0.75]])
+    sites = corners + MAP_CELL * (quarters + rng.uniform(-0.15, 0.15, (len(corners), 4, 2)))
+    days = np.arange(float(MAP_DAYS))
+    x = np.concatenate([np.insert(sites, 2, day, axis=2) for day in days])
+    clean = 3.0 * field(x)
+    y = clean + noise * rng.standard_normal(clean.shape)
+    means = y.mean(1)
+    if independent:
+        means = clean.mean(1) + noise / 2 * rng.standard_normal(len(clean))
+    lower = np.concatenate([np.insert(corners[:, 0], 2, day, axis=1) for day in days])
+    upper = lower + np.array([MAP_CELL, MAP_CELL, 0.0])
+    names = ("east", "north", "day")
+    data = Dataset(
+        [
+            Observations(points(x.reshape(-1, 3), inputs=names), y.ravel(), name="sites"),
+            Observations(boxes(lower, upper, inputs=names), means, name="cells"),
+        ]
+    )
+    extent = np.array([MAP_CELL * MAP_CELLS, MAP_CELL * MAP_CELLS, MAP_DAYS - 1.0])
+    test = rng.uniform(0.0, 1.0, (400, 3)) * extent
+    truth = 3.0 * field(test)
+    fresh = truth + noise * rng.standard_normal(len(test))
+    return Simulation(data, points(test, inputs=names), truth, fresh, "sites", "value")
+
+
 def biased(seed: int, low: float = 7.0, high: float = 12.0) -> Simulation:
     """Simulate a target seen in the middle alone, and two coarse sources on another scale.
 
@@ -117,14 +182,25 @@ def _in_gap(x: Float[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
 
 
 class _RandomFunction:
-    """A draw of a GP with an RBF kernel of unit variance, by random Fourier features."""
+    """A draw of a GP with an RBF kernel of unit variance, by random Fourier features.
 
-    def __init__(self, rng: np.random.Generator, lengthscale: float, features: int = 200):
-        self.frequency = rng.standard_normal(features) / lengthscale
+    With several lengthscales, the inputs are along the last axis of its argument.
+    """
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        lengthscale: float | Float[np.ndarray, " d"],
+        features: int = 200,
+    ):
+        shape = (features, *np.shape(lengthscale))
+        self.frequency = rng.standard_normal(shape) / lengthscale
         self.phase = rng.uniform(0, 2 * np.pi, features)
 
     def __call__(self, x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        waves = np.cos(np.multiply.outer(x, self.frequency) + self.phase)
+        several = self.frequency.ndim > 1
+        angle = x @ self.frequency.T if several else np.multiply.outer(x, self.frequency)
+        waves = np.cos(angle + self.phase)
         return np.sqrt(2 / len(self.phase)) * waves.sum(-1)
 
 

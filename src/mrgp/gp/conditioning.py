@@ -112,16 +112,27 @@ def _mixed(
 
 
 def exact_log_evidence(
-    kernels: Kernels, sources: Sources, rule: Rule = DEFAULT_RULE
+    kernels: Kernels,
+    sources: Sources,
+    rule: Rule = DEFAULT_RULE,
+    shared: Float[Array, "n n"] | None = None,
 ) -> Float[Array, ""]:
-    """Return the log evidence under the dense covariance (theory 2.3)."""
+    """Return the log evidence under the dense covariance (theory 2.3).
+
+    `shared` is the covariance of errors that values have in common, beyond the noise of each.
+    """
     residual = jnp.concatenate([s.residual for s in sources])
-    return gaussian_log_density(residual, _exact_factor(kernels, sources, rule))
+    return gaussian_log_density(residual, _exact_factor(kernels, sources, rule, shared))
 
 
-def exact_posterior(kernels: Kernels, sources: Sources, rule: Rule = DEFAULT_RULE) -> Posterior:
+def exact_posterior(
+    kernels: Kernels,
+    sources: Sources,
+    rule: Rule = DEFAULT_RULE,
+    shared: Float[Array, "n n"] | None = None,
+) -> Posterior:
     """Condition on the data, anchored at the data's own supports."""
-    factor = _exact_factor(kernels, sources, rule)
+    factor = _exact_factor(kernels, sources, rule, shared)
     root = inverse_lower(factor)
     alpha = root.T @ (root @ jnp.concatenate([s.residual for s in sources]))
     anchors, ratios = zip(*((s.support, s.ratio) for s in sources), strict=True)
@@ -141,9 +152,12 @@ def prior_covariance(kernels: Kernels, sources: Sources, rule: Rule) -> Float[Ar
     return total
 
 
-def _exact_factor(kernels: Kernels, sources: Sources, rule: Rule) -> Float[Array, "n n"]:
+def _exact_factor(
+    kernels: Kernels, sources: Sources, rule: Rule, shared: Float[Array, "n n"] | None
+) -> Float[Array, "n n"]:
     noise = jnp.concatenate([s.noise for s in sources])
-    return cholesky(add_diagonal(prior_covariance(kernels, sources, rule), noise))
+    total = add_diagonal(prior_covariance(kernels, sources, rule), noise)
+    return cholesky(total if shared is None else total + shared)
 
 
 Whiteners = tuple[Float[Array, "m m"], ...]

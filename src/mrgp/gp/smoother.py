@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -10,24 +11,33 @@ from mrgp._types import AnyArray
 from mrgp.gp.conditioning import Kernels, Sources, Whiteners, features, prior_covariance
 from mrgp.supports import DEFAULT_RULE, Rule
 
+KNOWN = 1e-6
+
 
 class Smoother(NamedTuple):
     """S = F^T F with residuals (I - S) e, for values e in units of their noise's sd.
 
     Column n of `basis` is how observation n pulls on the latent functions, in coordinates in which
     their posterior covariance is the identity: F F^T is the information of the likelihood there,
-    I - F F^T that of the prior, and F r is the score of observations with residuals r.
+    I - F F^T that of the prior, and F r is the score of observations with residuals r. `lift` has
+    these coordinates by the posterior's anchors: their covariance with f(x) is k(x, anchors) lift.
     """
 
     basis: Float[AnyArray, "m n"]
     residual: Float[AnyArray, " n"]
+    lift: Float[AnyArray, "a m"]
 
     @classmethod
-    def of(cls, basis: Float[Array, "m n"], values: Float[Array, " n"]) -> "Smoother":
+    def of(
+        cls,
+        features: Float[Array, "m n"],
+        values: Float[Array, " n"],
+        white: Float[Array, "m a"],
+    ) -> "Smoother":
         """Smooth values by features of whitened functions, both in units of the noise's sd."""
-        factor = cholesky(add_diagonal(basis @ basis.T, 1.0))
-        pull = solve_lower(factor, basis)
-        return cls(pull, values - pull.T @ (pull @ values))
+        factor = cholesky(add_diagonal(features @ features.T, 1.0))
+        basis = solve_lower(factor, features)
+        return cls(basis, values - basis.T @ (basis @ values), solve_lower(factor, white).T)
 
 
 def exact_smoother(kernels: Kernels, sources: Sources, rule: Rule = DEFAULT_RULE) -> Smoother:
@@ -38,7 +48,15 @@ def exact_smoother(kernels: Kernels, sources: Sources, rule: Rule = DEFAULT_RULE
     shrink = jnp.maximum(eigenvalues, 0.0)
     shrink = shrink / (1.0 + shrink)
     values = vectors.T @ (jnp.concatenate([s.residual for s in sources]) / scale)
-    return Smoother(jnp.sqrt(shrink)[:, None] * vectors.T, vectors @ ((1.0 - shrink) * values))
+    # Directions about which nothing is known have no lift: nothing is to be adjusted there.
+    known = eigenvalues > KNOWN
+    size = jnp.where(known, eigenvalues, 1.0)
+    lift = jnp.where(known, 1.0 / jnp.sqrt(size * (1.0 + size)), 0.0)
+    return Smoother(
+        basis=jnp.sqrt(shrink)[:, None] * vectors.T,
+        residual=vectors @ ((1.0 - shrink) * values),
+        lift=vectors * lift[None, :] / scale[:, None],
+    )
 
 
 def sparse_smoother(
@@ -52,4 +70,5 @@ def sparse_smoother(
     parts = [features(kernels, s, locations, whiten, rule)[0] for s in sources]
     scale = jnp.sqrt(jnp.concatenate([s.noise for s in sources]))
     residual = jnp.concatenate([s.residual for s in sources])
-    return Smoother.of(jnp.concatenate(parts, 1) / scale[None, :], residual / scale)
+    white = jax.scipy.linalg.block_diag(*whiten)
+    return Smoother.of(jnp.concatenate(parts, 1) / scale[None, :], residual / scale, white)

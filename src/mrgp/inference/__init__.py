@@ -1,7 +1,11 @@
 """How parameters are found: objectives, optimisers, progress, fits."""
 
 from mrgp.inference.ascent import Training
+from mrgp.inference.composite import CompositeWeights, composite_weights
+from mrgp.inference.curvature import adjust_curvature
+from mrgp.inference.dependence import Dependence, dependence
 from mrgp.inference.fitting import Fit, FitError, fit
+from mrgp.inference.mcmc import Chains, sample_posterior
 from mrgp.inference.objectives import Objective, objective
 from mrgp.inference.optimisers import LBFGS, Status
 from mrgp.inference.progress import Bar, Lines, Progress, Silent, as_progress
@@ -11,6 +15,9 @@ __all__ = [
     "LBFGS",
     "Adam",
     "Bar",
+    "Chains",
+    "CompositeWeights",
+    "Dependence",
     "Fit",
     "FitError",
     "Lines",
@@ -20,9 +27,13 @@ __all__ = [
     "State",
     "Status",
     "Training",
+    "adjust_curvature",
     "as_progress",
+    "composite_weights",
+    "dependence",
     "fit",
     "init",
     "objective",
+    "sample_posterior",
     "step",
 ]

@@ -258,7 +258,8 @@ def _last(found: Optimum) -> float:
 
 
 @eqx.filter_jit
-def _blocks(q: Any) -> Factors:
+def blocks_of(q: Any) -> Factors:
+    """Return a q of one component by its blocks."""
     return naturals_of(unwrap(q)).map(Block.of)
 
 
@@ -268,7 +269,7 @@ def _starts(objective: Objective, settings: LBFGS, seed: int) -> list[Factors]:
     Its own comes first; of the others, those with the best bound.
     """
     model = objective.model(objective.start)
-    own = _blocks(model.q)
+    own = blocks_of(model.q)
     start, frozen = (replace_q(tree, None) for tree in (objective.start, objective.frozen))
     plain = Objective(start, frozen, objective.records)
     rng = np.random.default_rng(seed)

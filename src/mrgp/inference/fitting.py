@@ -1,9 +1,10 @@
 """`fit`: from a recipe and a dataset to a `Fit` that can predict."""
 
 import dataclasses
+import warnings
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -13,14 +14,16 @@ from jaxtyping import Float
 from mrgp._types import float64, to_numpy
 from mrgp.data import Dataset, Scaling, as_seed, harmonise
 from mrgp.inference.ascent import Training, ascend
+from mrgp.inference.composite import alone_optimum, weigh_sources
 from mrgp.inference.objectives import (
     Objective,
     build_objective,
     check_model,
     replace_q,
 )
-from mrgp.inference.optimisers import LBFGS, Optimum, Status, maximise
+from mrgp.inference.optimisers import LBFGS, Direct, Optimum, Status, maximise
 from mrgp.inference.progress import as_progress
+from mrgp.inference.separate import with_weights
 from mrgp.inference.stages import (
     begun,
     check_schedule,
@@ -33,6 +36,9 @@ from mrgp.inference.stochastic import Adam
 from mrgp.models import Network
 from mrgp.parameters import Parameter, at_limit
 from mrgp.supports import Axis, Field, same_fields
+
+Treatment = Literal["refit", "keep", "adjusted"]
+"""Parameters of the weighted data, or of each source alone, or these with a wider posterior."""
 
 NETWORK_LIMIT = 5000
 NETWORK_SETTINGS = LBFGS(tolerance=2e-5, starts=1, candidates=0)
@@ -66,6 +72,7 @@ class Fit:
     axes: tuple[Axis | None, ...] | None
     covariates: tuple[Field, ...] | None
     checksum: int
+    treatment: Treatment = "refit"
 
     @property
     def processes(self) -> tuple[tuple[str, str], ...]:
@@ -97,7 +104,12 @@ class Fit:
         start again from the parameters found. `optimiser` may give other numbers of steps and
         halvings.
         """
-        data = self._same_data(data)
+        if self.treatment != "refit":
+            what = {"keep": 'with hyperparameters="keep"', "adjusted": "by adjust_curvature"}
+            raise ValueError(
+                f"resume: this fit was made {what[self.treatment]}, and has nothing to go on with."
+            )
+        data = self.same_data(data)
         seen = self.recipe.view(data)
         settings = self._same_settings(optimiser or self.optimiser)
         natural = self.training is not None and self.training.natural
@@ -106,17 +118,17 @@ class Fit:
         optimum = _optimise(target, settings, 0, progress, self.scaling, seen, self.training)
         return _finish(self.recipe, data, seen, target, optimum, settings, self.scaling, throw)
 
-    def _same_data(self, data: Dataset) -> Dataset:
+    def same_data(self, data: Dataset, where: str = "resume") -> Dataset:
         """Return the data in the order and the numbers of the fit, or say how they differ."""
         counts = _counts(data)
         if counts != self.counts:
             raise ValueError(
-                f"resume goes on with the data of the fit, which had {_in_words(self.counts)};"
+                f"{where} goes on with the data of the fit, which had {_in_words(self.counts)};"
                 f" these have {_in_words(counts)}. Call fit for other data."
             )
         if data.inputs != self.inputs or not same_fields(data.covariates, self.covariates):
             raise ValueError(
-                f"resume: the inputs or their covariates are not those of the fit: {self.inputs}."
+                f"{where}: the inputs or their covariates are not those of the fit: {self.inputs}."
             )
         ordered = Dataset(
             o.replace(support=harmonise(o.support, self.axes, o.label))
@@ -124,7 +136,7 @@ class Fit:
         )
         if _checksum(ordered) != self.checksum:
             raise ValueError(
-                "resume goes on with the data of the fit, but these have other values. Call fit"
+                f"{where} goes on with the data of the fit, but these have other values. Call fit"
                 " for other data."
             )
         return ordered
@@ -156,6 +168,10 @@ class Fit:
             values = "1 value" if used == 1 else f"{used} values"
             units = f" in {self.units[process[1]]}" if self.units.get(process[1]) else ""
             lines.append(f"  {process[0]}, {process[1]}: {values}{units}{dropped}{weighted}")
+        if self.treatment == "keep":
+            lines.append("  parameters are those of each source on its own")
+        if self.treatment == "adjusted":
+            lines.append("  the posterior was widened by adjust_curvature")
         lines.append(f"  {self.model.account(self.state)}")
         values, named = self.parameters(), self.model.named()
         width = max(map(len, values), default=0)
@@ -174,7 +190,8 @@ def fit(
     model: Any,
     data: Dataset,
     key: Any = 0,
-    weights: Mapping[Any, float] | None = None,
+    weights: Mapping[Any, float] | str | None = None,
+    hyperparameters: str = "refit",
     *,
     optimiser: Any = None,
     progress: Any = "auto",
@@ -182,7 +199,10 @@ def fit(
 ) -> Fit:
     """Fit a model to data.
 
-    `weights` are composite weights, by (source, task) or by source. `optimiser` is `LBFGS` or
+    `weights` are composite weights, by (source, task) or by source; "auto" finds them with
+    `composite_weights`. `hyperparameters="keep"` holds the parameters at those of each source on
+    its own, from which the weights come; "refit" fits them to the weighted data. `optimiser` is
+    `LBFGS` or
     `Adam` with settings of your own; the default is L-BFGS, and Adam on minibatches for
     `method="svgp"`. `progress` is "auto", "bar", "lines", None or an object; Ctrl-C stops the fit
     and keeps the best parameters. A numerical failure raises `FitError` unless `throw=False`, and
@@ -203,16 +223,20 @@ def fit(
     check_model(model, weights)
     if not isinstance(optimiser, LBFGS | Adam | None):
         raise TypeError(f"optimiser= takes mrgp.LBFGS() or mrgp.Adam(); got {optimiser!r}.")
+    _check_words(weights, hyperparameters, optimiser)
     seen = model.view(data)
     scaling = Scaling.of(seen)
+    by_source, alone = _weigh(model, data, weights, hyperparameters, key, progress)
+    if alone is not None:
+        return _keep(model, data, seen, scaling, by_source, alone, throw)
     built = model.build(seen, key)
     is_network = isinstance(built, Network)
     settings = optimiser or _usual_optimiser(built, seen)
     stopped = None
     if is_network:
         check_schedule(built, settings)
-        built, stopped = begun(model, built, seen, key, weights, settings, progress)
-    target = build_objective(built, seen, scaling, weights)
+        built, stopped = begun(model, built, seen, key, by_source, settings, progress)
+    target = build_objective(built, seen, scaling, by_source)
     if isinstance(settings, LBFGS) and target.has_q and not is_network:
         # The best q(u) of all is known, and with it the bound is the collapsed one.
         parts = (replace_q(tree, None) for tree in (target.start, target.frozen))
@@ -224,6 +248,51 @@ def fit(
         optimum = _optimise(target, brief, as_seed(key), None, scaling, seen)
         optimum = dataclasses.replace(optimum, status=stopped)
     return _finish(model, data, seen, target, optimum, settings, scaling, throw)
+
+
+def _check_words(weights: Any, hyperparameters: Any, optimiser: Any) -> None:
+    if isinstance(weights, str) and weights != "auto":
+        raise ValueError(f'weights= takes a mapping, or "auto"; got {weights!r}.')
+    if hyperparameters not in ("refit", "keep"):
+        raise ValueError(f"hyperparameters= is 'refit' or 'keep'; got {hyperparameters!r}.")
+    if hyperparameters == "keep" and optimiser is not None:
+        raise ValueError('optimiser= has no use with hyperparameters="keep"; leave one out.')
+
+
+def _weigh(
+    model: Any, data: Dataset, weights: Any, hyperparameters: str, key: Any, progress: Any
+) -> tuple[Any, Optimum | None]:
+    """Return the weights, and the parameters of each source alone where they are to be kept.
+
+    They are where the user wants them, and where the user stopped the work at this stage.
+    """
+    keep = hyperparameters == "keep"
+    if not isinstance(weights, str):
+        alone = alone_optimum(model, model.view(data), key, progress, "fit") if keep else None
+        return weights, alone
+    found, alone = weigh_sources(model, data, key=key, progress=progress)
+    if found.cautions:
+        warnings.warn(f"composite_weights: {'; '.join(found.cautions)}.", stacklevel=4)
+    return found, alone if keep or alone.status.code == "interrupted" else None
+
+
+def _keep(
+    recipe: Any,
+    data: Dataset,
+    seen: Dataset,
+    scaling: Scaling,
+    weights: Any,
+    alone: Optimum,
+    throw: bool,
+) -> Fit:
+    """Condition on the weighted data with the parameters of each source on its own."""
+    target = build_objective(alone.model, seen, scaling, weights)
+    target = build_objective(with_weights(alone.model, target), seen, scaling, weights)
+    model, loss = target.model(target.start), Direct(target)
+    history = np.array([-float(loss(target.start)[0]) * loss.size])
+    optimum = dataclasses.replace(alone, model=model, history=history)
+    kept = _finish(recipe, data, seen, target, optimum, LBFGS(), scaling, throw)
+    return dataclasses.replace(kept, treatment="keep")
 
 
 def _usual_optimiser(model: Any, data: Dataset) -> LBFGS | Adam:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from mrgp._types import float64
 from mrgp.data import Dataset, Record, Scaling, process_weights
-from mrgp.models import Built, Recipe, VBAgg
+from mrgp.models import Dependent, Recipe, VBAgg
 from mrgp.parameters import log_prior, partition
 
 
@@ -78,7 +78,7 @@ def objective(
     return build_objective(model.build(seen, key), seen, Scaling.of(seen), weights)
 
 
-def check_model(model: Any, weights: Mapping[Any, float] | None) -> None:
+def check_model(model: Any, weights: Mapping[Any, float] | str | None) -> None:
     """Refuse what is not a model, and weights for a model that has none by definition."""
     if isinstance(model, type) or not hasattr(model, "build"):
         hint = f" Write {model.__name__}()." if isinstance(model, type) else ""
@@ -87,10 +87,22 @@ def check_model(model: Any, weights: Mapping[Any, float] | None) -> None:
         )
     if isinstance(getattr(model, "model", model), VBAgg) and weights is not None:
         raise ValueError("VBAgg has all weights one by definition; use MRGP to weight sources.")
+    dependent = any(isinstance(m, Dependent) for m in (model, getattr(model, "model", None)))
+    if dependent and not _all_one(weights):
+        raise ValueError(
+            "Dependent counts shared errors once, and so has all weights one; use MRGP to weight"
+            " sources."
+        )
+
+
+def _all_one(weights: Mapping[Any, float] | str | None) -> bool:
+    if weights is None:
+        return True
+    return isinstance(weights, Mapping) and all(value == 1 for value in weights.values())
 
 
 def build_objective(
-    built: Built, data: Dataset, scaling: Scaling, weights: Mapping[Any, float] | None
+    built: Any, data: Dataset, scaling: Scaling, weights: Mapping[Any, float] | None
 ) -> Objective:
     """Join a built model and the records of a dataset, as JAX arrays."""
     by_process = process_weights(weights, data.processes)

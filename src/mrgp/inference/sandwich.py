@@ -2,80 +2,90 @@
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from mrgp.gp import Smoother
-
 CHUNK_BYTES = 2**26
 CLOSEST = 1e-8
+MOST_DIRECTIONS = 200
+CLUSTERS_EACH = 10
 
 Rows = Int[np.ndarray, " n"]
+Grouped = Int[np.ndarray, "b n"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sandwich:
     """Information H and variance J of the score, and what each cluster b and source a adds to J.
 
-    `own[b, a]` is |g_ba|^2 and `shared[b, a]` is g_ba . g_b, for g_b = sum_a g_ba, the score of a
-    cluster. Coordinates are such that H plus the prior's information is the identity.
-    `leverage` is the largest eigenvalue of S in any cluster: how much of itself a cluster explains.
+    `own[b, a]` is |g_ba|^2 and `shared[b, a]` is g_ba . g_b, for g_b = sum_a g_ba the score of a
+    cluster, in coordinates in which the posterior covariance is the identity. `dimension` is the
+    number of parameters the data determine, tr S for functions. `leading` are the scores along the
+    directions most is known of, eigenvectors of H with eigenvalues `strength`; there are a tenth as
+    many as clusters, since J is to be inverted there, and neighbouring clusters pull alike.
     """
 
     information: Float[np.ndarray, "m m"]
     variability: Float[np.ndarray, "m m"]
     own: Float[np.ndarray, "k a"]
     shared: Float[np.ndarray, "k a"]
-    leverage: float
+    dimension: float
+    strength: Float[np.ndarray, " r"]
+    leading: Float[np.ndarray, "k r"]
 
     @property
     def clusters(self) -> int:
         """Number of clusters."""
         return len(self.own)
 
-    @property
-    def freedom(self) -> float:
-        """Effective degrees of freedom, tr S."""
-        return float(np.trace(self.information))
 
-    def leading(self) -> tuple[Float[np.ndarray, "m k"], Float[np.ndarray, " k"]]:
-        """Return the directions most is known of, at most half as many as clusters.
-
-        J has no more independent directions than there are clusters; its inverse is of use where
-        there are clearly fewer.
-        """
-        eigenvalues, vectors = np.linalg.eigh(self.information)
-        count = max(1, min(self.clusters // 2, int(np.sum(eigenvalues > CLOSEST))))
-        return vectors[:, ::-1][:, :count], eigenvalues[::-1][:count]
+def leading_directions(
+    information: Float[np.ndarray, "m m"], most: int
+) -> tuple[Float[np.ndarray, "m r"], Float[np.ndarray, " r"]]:
+    """Return up to so many directions of which most is known, with their eigenvalues."""
+    eigenvalues, vectors = np.linalg.eigh(information)
+    most = min(most, int(np.sum(eigenvalues > CLOSEST)), MOST_DIRECTIONS)
+    chosen = slice(None, -max(1, most) - 1, -1)
+    return vectors[:, chosen], eigenvalues[chosen]
 
 
-def sandwich(smoother: Smoother, sources: Rows, clusters: Rows, number: int) -> Sandwich:
-    """Sum scores in clusters, their residuals freed of shrinkage as CR2 estimators do.
+def sandwich(
+    basis: Float[np.ndarray, "m n"],
+    residual: Float[np.ndarray, " n"],
+    sources: Rows,
+    clusters: Rows,
+    number: int,
+) -> Sandwich:
+    """Sum scores F u in clusters, for residuals u freed of shrinkage.
 
-    `sources` and `clusters` number the source and the cluster of every observation.
+    `sources` (of which there are `number`) and `clusters` number those of every observation.
     """
-    basis, residual = np.asarray(smoother.basis), np.asarray(smoother.residual)
-    m, count = len(basis), int(clusters.max()) + 1
+    information = basis @ basis.T
+    count = int(clusters.max()) + 1
+    directions, strength = leading_directions(information, count // CLUSTERS_EACH)
     own, shared = np.zeros((count, number)), np.zeros((count, number))
-    variability, leverage = np.zeros((m, m)), 0.0
-    for which, rows in _of_equal_size(clusters, m):
+    variability, leading = np.zeros_like(information), np.zeros((count, len(strength)))
+    for which, rows in of_equal_size(clusters, len(basis)):
         pull = np.moveaxis(basis[:, rows], 0, 1)
-        freed, largest = _freed(pull, residual[rows])
-        leverage = max(leverage, largest)
         parts = np.stack(
-            [np.einsum("bmn,bn->bm", pull, freed * (sources[rows] == a)) for a in range(number)], 1
+            [
+                np.einsum("bmn,bn->bm", pull, residual[rows] * (sources[rows] == a))
+                for a in range(number)
+            ],
+            1,
         )
         total = parts.sum(1)
         own[which] = np.sum(parts**2, -1)
         shared[which] = np.einsum("bam,bm->ba", parts, total)
         variability += total.T @ total
-    return Sandwich(basis @ basis.T, variability, own, shared, leverage)
+        leading[which] = total @ directions
+    dimension = float(np.trace(information))
+    return Sandwich(information, variability, own, shared, dimension, strength, leading)
 
 
-def _of_equal_size(clusters: Rows, features: int) -> Iterator[tuple[Any, Any]]:
-    """Group clusters of one size, so many that their features stay within some memory."""
+def of_equal_size(clusters: Rows, features: int) -> Iterator[tuple[Rows, Grouped]]:
+    """Yield clusters of one size and their rows, so many that their features fit in memory."""
     order = np.argsort(clusters, kind="stable")
     sizes = np.bincount(clusters)
     starts = np.cumsum(sizes) - sizes
@@ -87,17 +97,29 @@ def _of_equal_size(clusters: Rows, features: int) -> Iterator[tuple[Any, Any]]:
             yield chosen, order[starts[chosen][:, None] + np.arange(size)[None]]
 
 
-def _freed(
-    pull: Float[np.ndarray, "b m n"], residual: Float[np.ndarray, "b n"]
-) -> tuple[Float[np.ndarray, "b n"], float]:
-    """Return (I - S_bb)^-1/2 r_b for every cluster, and the largest eigenvalue of the S_bb."""
-    if pull.shape[2] <= pull.shape[1]:
-        eigenvalues, vectors = np.linalg.eigh(np.einsum("bmi,bmj->bij", pull, pull))
-        kept = np.clip(1.0 - eigenvalues, CLOSEST, None)
-        inner = np.einsum("bni,bn->bi", vectors, residual) / np.sqrt(kept)
-        return np.einsum("bni,bi->bn", vectors, inner), float(eigenvalues.max())
-    # More rows than features: outside their span nothing is explained.
-    _, singular, right = np.linalg.svd(pull, full_matrices=False)
-    kept = np.clip(1.0 - singular**2, CLOSEST, None)
-    inner = np.einsum("bin,bn->bi", right, residual) * (1.0 / np.sqrt(kept) - 1.0)
-    return residual + np.einsum("bin,bi->bn", right, inner), float(singular.max() ** 2)
+def freed_residuals(
+    basis: Float[np.ndarray, "m n"], residual: Float[np.ndarray, " n"], clusters: Rows
+) -> tuple[Float[np.ndarray, " n"], float]:
+    """Return u_b = (I - S_bb)^-1/2 r_b for every cluster, as CR2 estimators do.
+
+    Beside them, the largest eigenvalue of any S_bb: how much of itself a cluster explains.
+    """
+    freed, leverage = np.empty_like(residual), 0.0
+    for _, rows in of_equal_size(clusters, len(basis)):
+        pull, left = np.moveaxis(basis[:, rows], 0, 1), residual[rows]
+        if rows.shape[1] <= len(basis):
+            eigenvalues, vectors = np.linalg.eigh(np.einsum("bmi,bmj->bij", pull, pull))
+            inner = np.einsum("bni,bn->bi", vectors, left) / _kept(eigenvalues)
+            freed[rows] = np.einsum("bni,bi->bn", vectors, inner)
+        else:
+            # More rows than features: outside their span nothing is explained.
+            _, singular, right = np.linalg.svd(pull, full_matrices=False)
+            eigenvalues = singular**2
+            inner = np.einsum("bin,bn->bi", right, left) * (1.0 / _kept(eigenvalues) - 1.0)
+            freed[rows] = left + np.einsum("bin,bi->bn", right, inner)
+        leverage = max(leverage, float(eigenvalues.max()))
+    return freed, leverage
+
+
+def _kept(eigenvalues: Float[np.ndarray, "b i"]) -> Float[np.ndarray, "b i"]:
+    return np.sqrt(np.clip(1.0 - eigenvalues, CLOSEST, None))

@@ -43,8 +43,7 @@ def begun(
     The status is there where the user stopped the work.
     """
     linear = getattr(recipe, "model", recipe).forerunner
-    share = max(1, FORERUNNER_ROWS // len(data))
-    sample = data.batch(share, as_seed(key)) if count(data) > FORERUNNER_ROWS else data
+    sample = sample_of(data, key)
     scaling, unit = Scaling.of(data), log_unit(Scaling.of(data), sample)
     target = build_objective(linear.build(sample, key, like=data), sample, scaling, weights)
     steps = settings.max_steps if isinstance(settings, LBFGS) else LBFGS().max_steps
@@ -52,6 +51,12 @@ def begun(
     found = maximise(target, unit, limited, as_seed(key), as_progress(progress), "linear start")
     stopped = found.status if found.status.code == "interrupted" else None
     return (begin(network, to_numpy(found.model)) if found.status.ok else network), stopped
+
+
+def sample_of(data: Dataset, key: Any) -> Dataset:
+    """Return as many rows as the linear start looks at."""
+    share = max(1, FORERUNNER_ROWS // len(data))
+    return data.batch(share, as_seed(key)) if count(data) > FORERUNNER_ROWS else data
 
 
 def count(data: Dataset) -> int:

@@ -16,7 +16,7 @@ from mrgp import gp, inference, kernels, models, parameters, supports
 from mrgp.data import Scaling
 from mrgp.inference import Fit
 
-SCHEMA = 2
+SCHEMA = 3
 HEADER = "header.json"
 
 _CLASSES = (
@@ -34,6 +34,8 @@ _CLASSES = (
     models.MRGPRN,
     models.VBAgg,
     models.CenterPoint,
+    models.Dependent,
+    models.DependentGP,
     models.SingleGP,
     models.Coregionalised,
     models.Network,

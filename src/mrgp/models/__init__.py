@@ -2,6 +2,7 @@
 
 from mrgp.models.baselines import CenterPoint, VBAgg
 from mrgp.models.coregionalised import Coregionalised
+from mrgp.models.dependent import Dependent, DependentGP
 from mrgp.models.factors import Factors, naturals_of, spread_q, trained_q
 from mrgp.models.mrgp import MRGP
 from mrgp.models.mrgprn import MRGPRN, begin
@@ -16,6 +17,8 @@ __all__ = [
     "Built",
     "CenterPoint",
     "Coregionalised",
+    "Dependent",
+    "DependentGP",
     "Factors",
     "Network",
     "NetworkPosterior",

@@ -16,6 +16,7 @@ from mrgp.gp import (
     LinearGaussian,
     Posterior,
     Smoother,
+    Sources,
     collapsed_log_evidence,
     collapsed_posterior,
     exact_log_evidence,
@@ -73,6 +74,11 @@ class Coregionalised(eqx.Module):
     def alone(self, process: int) -> "Coregionalised":
         """Return the model of one process, with the parameters of all."""
         return dataclasses.replace(self, tasks=self.tasks.alone(process))
+
+    def linear(self, records: Sequence[Record]) -> tuple[Kernels, Sources]:
+        """Return the model as GPs and what the sources see of them."""
+        model = unwrap(self)
+        return model.kernels, model._sources(records)
 
     def smoother(self, records: Sequence[Record]) -> Smoother:
         """Return how the posterior mean smooths the records, in units of their noise."""

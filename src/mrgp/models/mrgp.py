@@ -79,8 +79,8 @@ class MRGP:
                 f" {self.noise!r}."
             )
         for source, value in self.noise.items():
-            number = isinstance(value, int | float | np.number) and 0 < value < np.inf
-            if not number and not isinstance(value, Parameter):
+            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            if not (number and 0 < value < np.inf) and not isinstance(value, Parameter):
                 raise ValueError(
                     f"MRGP: the noise variance of {source!r} must be a positive number, or a"
                     f" parameter such as mrgp.positive(0.1); got {value!r}."

@@ -1,5 +1,6 @@
 """A network of GPs: g_p = sum_q W_pq f_q with weights that vary over the inputs (theory 3)."""
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -14,20 +15,29 @@ from mrgp._linalg import whitener
 from mrgp._types import AnyArray
 from mrgp.data import Record, Scaling
 from mrgp.gp import (
-    AtNodes,
     EntropyBound,
-    Marginal,
     Mixture,
     Natural,
+    Smoother,
     block_information,
     map_rows,
-    mean_at_nodes,
     product_covariance,
     rows_at_a_time,
     sum_of_products,
     sum_rows,
 )
 from mrgp.kernels import kernel_parameters
+from mrgp.models.at_nodes import (
+    features_of_f,
+    group_mean,
+    linked,
+    marginals,
+    nodes_of,
+    row_width,
+    tiled,
+    view,
+    views,
+)
 from mrgp.models.coregionalised import latent_parameters
 from mrgp.models.factors import Factors, naturals_of, trained_q
 from mrgp.models.recipe import Process
@@ -130,7 +140,10 @@ class Network(eqx.Module):
         for i, record in enumerate(records):
             said = model._information(q, whiten, i, record, group, "w")
             found[model.tasks.index(i)].append(said)
-        return tuple(_optimum(parts) for parts in found)
+        # A task that no record sees keeps its prior.
+        size = len(model.groups[group]) * model.locations_w.shape[0]
+        nothing = jnp.zeros(size), jnp.zeros((size, size))
+        return tuple(_optimum([nothing, *parts]) for parts in found)
 
     @property
     def natural_rate(self) -> float:
@@ -153,6 +166,25 @@ class Network(eqx.Module):
         divergence = jnp.sum(jnp.stack([d for _, d in solved.parts()]))
         moments = solved.map(lambda pair: pair[0])
         return self.expected_log_likelihood(moments, records) - divergence
+
+    def alone(self, process: int) -> "Network":
+        """Return the model of one process, with the parameters of all."""
+        return dataclasses.replace(self, tasks=self.tasks.alone(process))
+
+    def smoother(self, records: Sequence[Record]) -> Smoother:
+        """Return how latent functions smooth the records, W held at its posterior mean."""
+        model = unwrap(self)
+        whiten = model.whiteners()
+        features, values = [], []
+        for i, record in enumerate(records):
+            p = model.tasks.index(i)
+            scale = jnp.sqrt(model.tasks.noise(i, record)[0])
+            pull = model.tasks.spread[p] * features_of_f(model, whiten, p, record.support)
+            features.append(pull / scale[:, None])
+            residual = jnp.asarray(record.y) - model.tasks.level(p, record.support)
+            values.append(residual / scale)
+        basis = jnp.concatenate(features).T
+        return Smoother.of(basis, jnp.concatenate(values), jnp.eye(basis.shape[0]))
 
     def condition(self, records: Sequence[Record]) -> NetworkPosterior:
         """Return the posterior: it is all in q."""
@@ -178,7 +210,7 @@ class Network(eqx.Module):
         """Return mean and joint covariance of a task on a support, in closed form."""
         model = unwrap(self)
         p = model.tasks.names.index(task)
-        x, weights = model._nodes(support)
+        x, weights = nodes_of(model, support)
         count = weights.size
         if self.latents * count > LARGEST_JOINT:
             raise ValueError(
@@ -189,8 +221,8 @@ class Network(eqx.Module):
 
         def component(q: Factors) -> tuple[Array, Array]:
             mean, pairs = jnp.zeros(count), jnp.zeros((count, count))
-            marginals = model._marginals(q, state.whiten, p, x.reshape(1, count, -1))
-            for group, (f, w) in zip(model.groups, marginals, strict=True):
+            pairs_of = marginals(model, q, state.whiten, p, x.reshape(1, count, -1))
+            for group, (f, w) in zip(model.groups, pairs_of, strict=True):
                 each = (len(group), count)
                 mean += (f.mean * w.mean)[0].reshape(each).sum(0)
                 pairs += product_covariance(f, w)[0].reshape(*each, *each).sum((0, 2))
@@ -219,27 +251,27 @@ class Network(eqx.Module):
         level, spread = model.tasks.level(p, support), model.tasks.spread[p]
 
         def chunk(x: Array, weights: Array) -> tuple[Array, ...]:
-            views = model._views(state.whiten, p, x)
+            seen = views(model, state.whiten, p, x)
 
             def component(q: Factors, noise: tuple[Array, ...]) -> tuple[Array, Array]:
-                f = [a.marginal(qf) for (a, _), (qf, _) in zip(views, q.of_task(p), strict=True)]
+                f = [a.marginal(qf) for (a, _), (qf, _) in zip(seen, q.of_task(p), strict=True)]
 
                 def one(normals: tuple[Array, ...]) -> tuple[Array, Array]:
-                    parts = zip(views, q.w[p], normals, strict=True)
+                    parts = zip(seen, q.w[p], normals, strict=True)
                     w = [
-                        model._link(b.given(qw.mean + jnp.tril(qw.root) @ e))
+                        linked(model, b.given(qw.mean + jnp.tril(qw.root) @ e))
                         for (_, b), qw, e in parts
                     ]
-                    return sum_of_products(model._tiled(weights), f, w)
+                    return sum_of_products(tiled(model, weights), f, w)
 
                 return jax.vmap(one)(noise)
 
             found = jax.vmap(component)(state.q.blocks, draws[p])
             return tuple(moments.reshape(-1, x.shape[0]).T for moments in found)
 
-        x, weights = model._nodes(support)
+        x, weights = nodes_of(model, support)
         count = draws[p][0].shape[0] * draws[p][0].shape[1]
-        size = rows_at_a_time(model._width(x.shape[1]) + count * x.shape[1] * (x.shape[1] + 2))
+        size = rows_at_a_time(row_width(model, x.shape[1]) + count * x.shape[1] * (x.shape[1] + 2))
         means, variances = map_rows(chunk, (x, weights), size)
         return level[None] + spread * means.T, spread**2 * variances.T
 
@@ -295,13 +327,13 @@ class Network(eqx.Module):
         self, q: Factors, whiten: Factors, task: int, support: Support
     ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
         """Return mean and variance of a task under one component (theory 3.3)."""
-        x, weights = self._nodes(support)
+        x, weights = nodes_of(self, support)
 
         def chunk(x: Array, weights: Array) -> tuple[Array, Array]:
-            pairs = self._marginals(q, whiten, task, x)
-            return sum_of_products(self._tiled(weights), *zip(*pairs, strict=True))
+            pairs = marginals(self, q, whiten, task, x)
+            return sum_of_products(tiled(self, weights), *zip(*pairs, strict=True))
 
-        mean, variance = map_rows(chunk, (x, weights), rows_at_a_time(self._width(x.shape[1])))
+        mean, variance = map_rows(chunk, (x, weights), rows_at_a_time(row_width(self, x.shape[1])))
         spread = self.tasks.spread[task]
         return self.tasks.level(task, support) + spread * mean, spread**2 * variance
 
@@ -312,83 +344,23 @@ class Network(eqx.Module):
         p = self.tasks.index(process)
         noise, weight = self.tasks.noise(process, record)
         spread = self.tasks.spread[p]
-        x, weights = self._nodes(record.support)
+        x, weights = nodes_of(self, record.support)
         y = (jnp.asarray(record.y) - self.tasks.level(p, record.support)) / spread
         precision = weight * spread**2 / noise
 
         def chunk(x: Array, weights: Array, y: Array, precision: Array) -> tuple[Array, Array]:
             rest = jnp.zeros(x.shape[0])
             for other in set(range(len(self.groups))) - {group}:
-                rest += self._mean(q, whiten, p, other, x, weights)
-            f, w = self._view(whiten, p, group, x)
+                rest += group_mean(self, q, whiten, p, other, x, weights)
+            f, w = view(self, whiten, p, group, x)
             qf, qw = q.of_task(p)[group]
-            own, other = (f, self._link(w.marginal(qw))) if which == "f" else (w, f.marginal(qf))
-            tiled = self._tiled(weights)[group]
-            return block_information(own.alpha, tiled, other, y - rest, precision)
+            own, other = (f, linked(self, w.marginal(qw))) if which == "f" else (w, f.marginal(qf))
+            return block_information(
+                own.alpha, tiled(self, weights)[group], other, y - rest, precision
+            )
 
-        size = rows_at_a_time(self._width(x.shape[1]))
+        size = rows_at_a_time(row_width(self, x.shape[1]))
         return sum_rows(chunk, (x, weights, y, precision), size)
-
-    def _mean(
-        self, q: Factors, whiten: Factors, task: int, group: int, x: Array, weights: Array
-    ) -> Float[Array, " b"]:
-        """Return the mean of L sum_q W_q f_q over one group, without what a variance needs."""
-        qf, qw = q.of_task(task)[group]
-        members = self.groups[group]
-        z, v = self.locations_f, self.locations_w
-        kernels = self.kernels_w[task]
-        parts = jnp.split(qf.mean, len(members))
-        f = [
-            mean_at_nodes(self.kernels_f[i], z, whiten.f[i], mean, x)
-            for i, mean in zip(members, parts, strict=True)
-        ]
-        if self.positive:
-            w = self._link(self._view(whiten, task, group, x)[1].marginal(qw)).mean
-        else:
-            parts = jnp.split(qw.mean, len(members))
-            pairs = zip(members, parts, strict=True)
-            means = [mean_at_nodes(kernels[i], v, whiten.w[task][i], m, x) for i, m in pairs]
-            w = jnp.concatenate(means, 1)
-        return jnp.sum(self._tiled(weights)[group] * jnp.concatenate(f, 1) * w, 1)
-
-    def _view(self, whiten: Factors, task: int, group: int, x: Array) -> tuple[AtNodes, AtNodes]:
-        """Return a group of latent functions and its weights in a task, at nodes."""
-        z, v = self.locations_f, self.locations_w
-        kernels, white = self.kernels_w[task], whiten.w[task]
-        members = self.groups[group]
-        return (
-            AtNodes.stack([AtNodes.of(self.kernels_f[i], z, whiten.f[i], x) for i in members]),
-            AtNodes.stack([AtNodes.of(kernels[i], v, white[i], x) for i in members]),
-        )
-
-    def _views(self, whiten: Factors, task: int, x: Array) -> list[tuple[AtNodes, AtNodes]]:
-        return [self._view(whiten, task, g, x) for g in range(len(self.groups))]
-
-    def _marginals(
-        self, q: Factors, whiten: Factors, task: int, x: Array
-    ) -> list[tuple[Marginal, Marginal]]:
-        views = self._views(whiten, task, x)
-        return [
-            (f.marginal(qf), self._link(w.marginal(qw)))
-            for (f, w), (qf, qw) in zip(views, q.of_task(task), strict=True)
-        ]
-
-    def _tiled(self, weights: Float[Array, "b s"]) -> list[Float[Array, "b _"]]:
-        """Return the nodes' weights, once for every latent function of each group."""
-        return [jnp.tile(weights, (1, len(group))) for group in self.groups]
-
-    def _link(self, weight: Marginal) -> Marginal:
-        return weight.exp() if self.positive else weight
-
-    def _nodes(self, support: Support) -> tuple[Float[Array, "n s d"], Float[Array, "n s"]]:
-        atoms = support.quadrature(self.rule).atoms()
-        return jnp.asarray(atoms.lower), jnp.asarray(atoms.weights)
-
-    def _width(self, nodes: int) -> int:
-        """Return how many numbers a row of so many nodes needs at once."""
-        features = self.locations_f.shape[0] + self.locations_w.shape[0]
-        squares = sum(len(group) ** 2 for group in self.groups)
-        return squares * nodes * (2 * features + 4 * nodes)
 
 
 @eqx.filter_jit

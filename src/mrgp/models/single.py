@@ -12,11 +12,13 @@ from jaxtyping import Array, Float
 from mrgp._types import AnyArray
 from mrgp.data import Record, Scaling
 from mrgp.gp import (
+    Kernels,
     LinearGaussian,
     Moments,
     Natural,
     Posterior,
     Smoother,
+    Sources,
     Whitened,
     collapsed_log_evidence,
     collapsed_posterior,
@@ -64,9 +66,7 @@ class SingleGP(eqx.Module):
         if model.q is not None:
             return self.expected_log_likelihood(model.q, records) - model.q.divergence
         data = model._linear_gaussian(records)
-        constant = jnp.sum(
-            jnp.stack([tempering_constant(*model._noise(i, r)) for i, r in enumerate(records)])
-        )
+        constant = model.tempering(records)
         if model.locations is None:
             return exact_log_evidence((model.kernel,), data, model.rule) + constant
         return collapsed_log_evidence((model.kernel,), data, model.locations, model.rule) + constant
@@ -127,9 +127,24 @@ class SingleGP(eqx.Module):
             return exact_posterior((model.kernel,), data, model.rule)
         return collapsed_posterior((model.kernel,), data, model.locations, model.rule)
 
+    def tempering(self, records: Sequence[Record]) -> Float[Array, ""]:
+        """Return what weights add to the log evidence beyond a larger noise (theory 2.2)."""
+        model = unwrap(self)
+        noises = (model._noise(i, record) for i, record in enumerate(records))
+        return jnp.sum(jnp.stack([tempering_constant(*noise) for noise in noises]))
+
+    def noise_covariance(self, records: Sequence[Record]) -> Float[Array, " n"]:
+        """Return the noise of all values given the field: variances, as errors are independent."""
+        return jnp.concatenate([s.noise for s in self.linear(records)[1]])
+
     def alone(self, process: int) -> "SingleGP":
         """Return the model of one process, with the parameters of all."""
         return dataclasses.replace(self, processes=(self.processes[process],))
+
+    def linear(self, records: Sequence[Record]) -> tuple[Kernels, Sources]:
+        """Return the model as GPs and what the sources see of them."""
+        model = unwrap(self)
+        return (model.kernel,), model._linear_gaussian(records)
 
     def smoother(self, records: Sequence[Record]) -> Smoother:
         """Return how the posterior mean smooths the records, in units of their noise."""
@@ -174,19 +189,22 @@ class SingleGP(eqx.Module):
 
     def report(self, scaling: Scaling) -> dict[str, np.ndarray]:
         """Return the parameters' values by name, in the user's units."""
-        found = {name: np.asarray(parameter.value) for name, parameter in self.named().items()}
-        level = scaling.offset[0]
+        return {name: np.asarray(value) for name, value in self.values(scaling).items()}
+
+    def values(self, scaling: Scaling) -> dict[str, Array]:
+        """Return what `report` does, inside transformations of JAX too."""
+        found = {name: jnp.asarray(parameter.value) for name, parameter in self.named().items()}
+        level = jnp.asarray(scaling.offset[0])
         for source in self.offset:
             # Values are centred before c + r L f: undoing that moves (1 - r) levels into c.
             ratio = found.get(f"ratio[{source}]", 1.0)
-            found[f"offset[{source}]"] = np.asarray(
-                found[f"offset[{source}]"] + (1 - ratio) * level
-            )
-        constant, slopes = np.split(np.asarray(self.mean.value), [1])
+            found[f"offset[{source}]"] = found[f"offset[{source}]"] + (1 - ratio) * level
+        mean = jnp.asarray(self.mean.value)
+        constant, slopes = mean[:1], mean[1:]
         if len(slopes):
-            level = level - slopes @ scaling.centre
+            level = level - slopes @ jnp.asarray(scaling.centre)
             found["mean.slope"] = slopes
-        return found | {"mean.constant": np.asarray(level + constant.sum())}
+        return found | {"mean.constant": level + constant.sum()}
 
     def account(self, state: Posterior) -> str:
         """Say how the posterior is held, and how well."""

@@ -8,6 +8,7 @@ from mrgp.supports.congruence import Shapes, congruent
 from mrgp.supports.covariates import Field, Grid, extend_all, same_fields
 from mrgp.supports.geometry import Geometry
 from mrgp.supports.outlines import Outlines
+from mrgp.supports.places import Places, shared_places
 from mrgp.supports.polygons import Polygons, polygons
 from mrgp.supports.product import Product, product
 from mrgp.supports.quadrature import (
@@ -36,6 +37,7 @@ __all__ = [
     "Nodes",
     "Outlines",
     "Partition",
+    "Places",
     "Points",
     "Polygons",
     "Product",
@@ -57,4 +59,5 @@ __all__ = [
     "product",
     "same_fields",
     "same_turn",
+    "shared_places",
 ]

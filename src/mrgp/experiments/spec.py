@@ -1,28 +1,23 @@
-"""Run an experiment folder: data, models and variants from its TOML, scores out."""
+"""What an experiment folder says: data, models and variants, from its TOML."""
 
 import contextlib
-import csv
 import dataclasses
-import json
-import time
 import tomllib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from mrgp import datasets, kernels, models
 from mrgp.data import Dataset
 from mrgp.datasets import Recording, Simulation
-from mrgp.evaluation import evaluate
-from mrgp.inference import Progress, Silent, fit
-from mrgp.prediction import predict
+from mrgp.inference import CompositeWeights, Fit, adjust_curvature, composite_weights, fit
+from mrgp.inference.objectives import check_model
+from mrgp.parameters import LogNormal, Parameter, positive
 
 FILE = "experiment.toml"
-Scores = dict[str, float]
 
 
 class ExperimentError(ValueError):
@@ -59,12 +54,13 @@ class Replicates(NamedTuple):
 
 DATA = {
     "dependent": Replicates("seed", datasets.dependent),
+    "dependent_map": Replicates("seed", datasets.dependent_map),
+    "mcmc_dependent": Replicates("seed", datasets.mcmc_dependent),
     "biased": Replicates("seed", datasets.biased),
     "mixing": Replicates("seed", datasets.mixing),
     "inter_task": Replicates("fold", datasets.inter_task, datasets.folds),
     "inter_task_laqn": Replicates("site", datasets.inter_task_laqn, datasets.laqn_sites),
 }
-LABELS = ("variant", "model", "seed", "fold", "site")
 
 KernelName = Literal[
     "RBF",
@@ -81,7 +77,10 @@ KernelName = Literal[
 class ModelSpec(BaseModel):
     """A model of an experiment: recipe and kernels by name, and the data it may see.
 
-    `center_point` takes regions for their centres; `sources` and `tasks` default to all.
+    `center_point` takes regions for their centres; `sources` and `tasks` default to all. `weights`
+    is the rule of the composite weights, or "curvature" for the adjustment in their place;
+    `averages` names the sources that average others' values, errors included. `priors` has median
+    and log-sd of log-normal priors of the kernel's parameters, `noise` those of noise variances.
 
     >>> ModelSpec(recipe="MRGPRN", kernel_w="constant", options={"latents": 2}).build().latents
     2
@@ -95,6 +94,11 @@ class ModelSpec(BaseModel):
     kernel_w: Literal[KernelName, "constant"] | None = None
     sources: list[str] | None = None
     tasks: list[str] | None = None
+    weights: Literal["ratio", "ribatet", "lyddon", "curvature"] | None = None
+    hyperparameters: Literal["refit", "keep"] = "refit"
+    averages: dict[str, str] | None = None
+    priors: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    noise: dict[str, tuple[float, float]] | None = None
     options: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -106,15 +110,37 @@ class ModelSpec(BaseModel):
         if unknown:
             raise ValueError(f"{self.recipe} has no {unknown[0]}=; it has {', '.join(known)}")
         try:
-            self.build()
+            made = self.build()
         except TypeError as error:
             raise ValueError(str(error)) from None
+        check_model(made, None if self.weights is None else "auto")
+        if self.weights == "curvature" and not isinstance(made, models.MRGP):
+            raise ValueError(f'weights = "curvature" goes with MRGP; got {self.recipe}')
         return self
 
     def build(self) -> Any:
         """Make the recipe."""
         recipe = getattr(models, self.recipe)(**self._settings())
+        if self.averages is not None:
+            recipe = models.Dependent(recipe, self.averages)
         return models.CenterPoint(recipe) if self.center_point else recipe
+
+    def fit(self, data: Dataset, key: int) -> Fit:
+        """Fit the model, with composite weights where it has a rule for them."""
+        recipe, settings = self.build(), {"key": key, "progress": None}
+        if self.weights == "curvature":
+            return adjust_curvature(fit(recipe, data, hyperparameters="keep", **settings), data)
+        weights = self.weigh(data, key)
+        return fit(recipe, data, weights=weights, hyperparameters=self.hyperparameters, **settings)
+
+    def weigh(self, data: Dataset, key: int) -> CompositeWeights | None:
+        """Return the composite weights, where the model has a rule for them."""
+        if self.weights is None:
+            return None
+        with warnings.catch_warnings():
+            # What the account of one replicate warns of is for its table to show.
+            warnings.filterwarnings("ignore", message="composite_weights:")
+            return composite_weights(self.build(), data, rule=self.weights, key=key, progress=None)
 
     def view(self, data: Dataset) -> Dataset:
         """Return the sources and tasks the model may see."""
@@ -122,12 +148,19 @@ class ModelSpec(BaseModel):
 
     def _settings(self) -> dict[str, Any]:
         named = {name: getattr(self, name) for name in ("kernel", "kernel_f", "kernel_w")}
+        priors = {name: _log_normal(*pair) for name, pair in self.priors.items()}
         made = {
-            name: given if given == "constant" else getattr(kernels, given)()
+            name: given if given == "constant" else getattr(kernels, given)(**priors)
             for name, given in named.items()
             if given is not None
         }
+        if self.noise is not None:
+            made["noise"] = {source: _log_normal(*pair) for source, pair in self.noise.items()}
         return made | self.options
+
+
+def _log_normal(median: float, sd: float) -> Parameter:
+    return positive(median, LogNormal(median, sd))
 
 
 class Quick(BaseModel):
@@ -137,6 +170,7 @@ class Quick(BaseModel):
     seeds: int = 2
     variants: list[str]
     models: list[str] | None = None
+    sampler: dict[str, Any] | None = None
 
 
 class Experiment(BaseModel):
@@ -144,13 +178,16 @@ class Experiment(BaseModel):
 
     Data are of a `simulator`, repeated over `seeds`, or `recorded`, repeated over the folds or
     sites that there are (the first `seeds` of them, if given). The fits of the first `timed`
-    replicates (default: of all) are made twice to be timed.
+    replicates (default: of all) are made twice to be timed. A variant may have the settings of a
+    `sampler`: its models are then sampled, and not fitted.
     """
 
     model_config = ConfigDict(extra="forbid")
     name: str
     title: str
-    simulator: Literal["dependent", "biased", "mixing"] | None = None
+    simulator: (
+        Literal["dependent", "dependent_map", "mcmc_dependent", "biased", "mixing"] | None
+    ) = None
     recorded: Literal["inter_task", "inter_task_laqn"] | None = None
     seeds: int | None = None
     timed: int | None = Field(default=None, ge=1)
@@ -163,8 +200,12 @@ class Experiment(BaseModel):
         """Check what several keys must agree on."""
         if (self.simulator is None) == (self.recorded is None):
             raise ValueError("give either simulator or recorded, and not both")
+        if self.recorded is not None and any("sampler" in v for v in self.variants.values()):
+            raise ValueError("a sampler goes with a simulator, whose truth is known")
         if self.simulator is not None and self.seeds is None:
             raise ValueError("a simulator needs seeds, the number of them to run by default")
+        if len({"sampler" in variant for variant in self.variants.values()}) > 1:
+            raise ValueError("either all variants have a sampler, or none")
         self.choose("variants", self.quick.variants)
         self.choose("models", self.quick.models)
         return self
@@ -187,7 +228,7 @@ class Experiment(BaseModel):
 
 def folders() -> list[Path]:
     """Return the places where experiments are looked for, first found first."""
-    here = Path(__file__).parent
+    here = Path(__file__).parents[1]
     places = [Path("experiments"), here / "_experiments", here.parents[1] / "experiments"]
     return [place for place in places if place.is_dir()]
 
@@ -230,147 +271,3 @@ def read(folder: Path) -> Experiment:
         places = [str(folder / FILE), ".".join(str(part) for part in first["loc"])]
         reason = first["msg"].removeprefix("Value error, ").removesuffix(".")
         raise ExperimentError(": ".join([p for p in places if p] + [reason]) + ".") from None
-
-
-def run(
-    experiment: Experiment,
-    *,
-    seeds: Sequence[int] | None = None,
-    variants: Sequence[str] | None = None,
-    model_names: Sequence[str] | None = None,
-    quick: bool = False,
-    out: Path | None = None,
-    progress: Progress | None = None,
-) -> dict[str, Any]:
-    """Run an experiment and return its summary.
-
-    The summary has, for each variant, model and metric, the mean, sd, median and number of
-    replicates: seeds, folds or sites. With `out`, scores by replicate (CSV) and the summary (JSON,
-    Markdown) are written to `out/name`.
-    """
-    start = time.perf_counter()
-    progress = progress or Silent()
-    small = experiment.quick if quick else None
-    chosen_variants = experiment.choose("variants", variants or (small and small.variants))
-    chosen_models = experiment.choose("models", model_names or (small and small.models))
-    if seeds is None:
-        count = small.seeds if small else experiment.seeds
-        seeds = None if count is None else range(count)
-    noun, load, _ = experiment.replicates
-    replicates = experiment.replicates.choose(seeds)
-    progress.start(experiment.name, len(chosen_variants) * len(replicates) * len(chosen_models))
-    rows: list[dict[str, Any]] = []
-    for variant in chosen_variants:
-        for place, (number, label) in enumerate(replicates.items()):
-            case = load(label, **experiment.variants[variant])
-            timed = experiment.timed is None or place < experiment.timed
-            for model in chosen_models:
-                progress.update(len(rows), f"{variant}, {noun} {label}, {model}")
-                scores = score(experiment.models[model], case, number, timed=timed)
-                rows.append({"variant": variant, "model": model, noun: label} | scores)
-    progress.finish(f"{len(rows)} fits scored")
-    summary = {
-        "experiment": experiment.name,
-        "variants": summarise(rows),
-        "seconds": time.perf_counter() - start,
-    }
-    if out is not None:
-        write(out / experiment.name, rows, summary)
-    return summary
-
-
-def score(spec: ModelSpec, case: Simulation | Recording, key: int, *, timed: bool = True) -> Scores:
-    """Fit one model to one case and score it.
-
-    Plain names are scores of noisy predictions against held-out observations; names that end in
-    `_clean` are scores of the latent prediction against the noise-free function, where it is known.
-    `cpu_seconds` is the process time of a second identical fit, when everything is compiled; it is
-    left out unless `timed`.
-    """
-    data = spec.view(case.data)
-    fitted = fit(spec.build(), data, key, progress=None)
-    seconds = {}
-    if timed:
-        start = time.process_time()
-        fitted = fit(spec.build(), data, key, progress=None)
-        seconds = {"cpu_seconds": time.process_time() - start}
-    asked = {"task": case.task, "key": key}
-    noisy = predict(fitted, case.support, source=case.target, noise=True, **asked)
-    found = evaluate_quietly(noisy, case.y)
-    scores = {k: float(v) for k, v in found.items() if k not in ("n", "missing")}
-    if isinstance(case, Simulation):
-        found = evaluate_quietly(predict(fitted, case.support, **asked), case.truth)
-        kept = {k: float(v) for k, v in found.items() if k not in ("n", "missing", "mape")}
-        scores |= {f"{k}_clean": v for k, v in kept.items()}
-    target = (case.target, case.task)
-    weights = [w for process, w in fitted.weights.items() if process != target]
-    return scores | {"weight": float(np.mean(weights)) if weights else 1.0} | seconds
-
-
-def evaluate_quietly(prediction: Any, y: np.ndarray) -> Scores:
-    """Evaluate without the warning that mape says little near zero."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="mape divides")
-        return evaluate(prediction, y)
-
-
-def summarise(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Aggregate over replicates: {variant: {model: {metric: {mean, sd, median, n}}}}."""
-    summary: dict[str, Any] = {}
-    for variant, model, metric, values in _groups(rows):
-        sd = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-        cell = {
-            "mean": float(np.mean(values)),
-            "sd": sd,
-            "median": float(np.median(values)),
-            "n": len(values),
-        }
-        summary.setdefault(variant, {}).setdefault(model, {})[metric] = cell
-    return summary
-
-
-def _groups(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str, str, list[float]]]:
-    pairs = dict.fromkeys((r["variant"], r["model"]) for r in rows)
-    for variant, model in pairs:
-        mine = [r for r in rows if (r["variant"], r["model"]) == (variant, model)]
-        for metric in _columns(mine):
-            if metric not in LABELS:
-                yield variant, model, metric, [r[metric] for r in mine if metric in r]
-
-
-def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row))
-
-
-SHOWN = ("rmse", "crps", "coverage_95", "rmse_clean", "coverage_95_clean", "width_95_clean")
-SHOWN_RECORDED = ("mse", "rmse", "mae", "crps", "coverage_95", "width_95")
-
-
-def table(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return the header and rows of a summary's main metrics, mean +- sd."""
-    cells = [
-        (variant, model, metrics)
-        for variant, by_model in summary["variants"].items()
-        for model, metrics in by_model.items()
-    ]
-    shown = SHOWN if all(m in metrics for *_, metrics in cells for m in SHOWN) else SHOWN_RECORDED
-    rows = []
-    for variant, model, metrics in cells:
-        scores = [f"{metrics[m]['mean']:.3f} ± {metrics[m]['sd']:.3f}" for m in shown]
-        seconds, n = metrics["cpu_seconds"]["mean"], metrics["rmse"]["n"]
-        rows.append([variant, model, *scores, f"{seconds:.2f}", str(n)])
-    return ["variant", "model", *shown, "cpu s", "n"], rows
-
-
-def write(folder: Path, rows: Sequence[dict[str, Any]], summary: dict[str, Any]) -> None:
-    """Write scores by replicate and the summary into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "scores.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=_columns(rows))
-        writer.writeheader()
-        writer.writerows(rows)
-    (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
-    header, cells = table(summary)
-    lines = [header, ["---"] * len(header), *cells]
-    text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    (folder / "summary.md").write_text(text + "\n")

@@ -1,0 +1,75 @@
+"""Which observations go together: by overlap, by a word, or by the user's labels (theory 4.3)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from mrgp.data import Dataset
+from mrgp.supports import Clusters, overlap_clusters
+
+Grouping = Literal["overlap", "observation", "source"]
+
+
+def cluster_rows(data: Dataset, clusters: Any) -> Clusters:
+    """Group the observed values of a dataset by overlap, by a word, or by the user's labels."""
+    observed = data.dropna()
+    counts = [len(o) for o in observed]
+    if isinstance(clusters, str):
+        if clusters not in get_args(Grouping):
+            raise ValueError(
+                f"clusters= is one of {get_args(Grouping)} or labels for every source; got"
+                f" {clusters!r}."
+            )
+        if clusters == "overlap":
+            return overlap_clusters(observed)
+        each = np.repeat(np.arange(len(counts)), counts)
+        labels = each if clusters == "source" else np.arange(sum(counts))
+    else:
+        labels = np.concatenate(_given_labels(data, clusters))
+    _, first, numbers = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.argsort(np.argsort(first))
+    numbers = order[numbers]
+    return Clusters(tuple(np.split(numbers, np.cumsum(counts)[:-1])), np.bincount(numbers))
+
+
+def _given_labels(data: Dataset, clusters: Any) -> list[np.ndarray]:
+    if isinstance(clusters, Mapping):
+        clusters = _labels_by_name(data, clusters)
+    if not isinstance(clusters, Sequence) or len(clusters) != len(data):
+        count = f" of {len(clusters)}" if isinstance(clusters, Sequence) else ""
+        raise ValueError(
+            f"clusters= takes labels for every source, {len(data)} arrays in the order"
+            f" {data.processes}; got a {type(clusters).__name__}{count}."
+        )
+    found = []
+    for o, given in zip(data, clusters, strict=True):
+        labels = np.asarray(given)
+        if labels.shape != o.y.shape:
+            raise ValueError(
+                f"{o.label}: clusters= has labels of shape {labels.shape} for {len(o)} observations"
+                " (missing values need one too)."
+            )
+        if any(label is None or label != label for label in labels.tolist()):
+            raise ValueError(f"{o.label}: clusters= has missing labels; every value needs one.")
+        found.append(labels[o.observed].astype(str))
+    return found
+
+
+def _labels_by_name(data: Dataset, clusters: Mapping[Any, Any]) -> list[Any]:
+    """Look labels up by (source, task), then by source."""
+    known = {*data.processes, *data.sources}
+    unknown = [name for name in clusters if name not in known]
+    if unknown:
+        raise ValueError(
+            f"clusters=: {unknown[0]!r} is neither a source nor a (source, task) of the data, which"
+            f" has {data.processes}."
+        )
+    found = []
+    for process in data.processes:
+        if process not in clusters and process[0] not in clusters:
+            raise ValueError(
+                f"clusters= has no labels for {process[0]!r}; give them for {data.sources}."
+            )
+        found.append(clusters.get(process, clusters.get(process[0])))
+    return found

@@ -1,0 +1,218 @@
+"""`Chains`: draws from a posterior, how well they have mixed, and predictions from them."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from mrgp._types import float64
+from mrgp.data import Scaling
+from mrgp.inference.mcmc import diagnostics
+from mrgp.inference.mcmc.target import Target
+from mrgp.inference.objectives import as_arrays
+from mrgp.inference.optimisers import Status
+from mrgp.supports import Axis, Field, Support
+
+GOOD, FAIR = 1.01, 1.05
+"""R-hat up to which chains count as mixed, and up to which for rough use."""
+
+LEAST_SIZE = 100
+CHUNK = 64
+
+Components = Float[np.ndarray, "k n"]
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Chains:
+    """Draws from the posterior of a model: `parameters` has [chains, draws, ...] for each name.
+
+    Names and units are those of `Fit.parameters()`. `acceptance` is the share of moves that were
+    accepted in each block, for each chain. `mrgp.predict` takes chains in place of a fit.
+    """
+
+    parameters: dict[str, np.ndarray]
+    acceptance: dict[str, Float[np.ndarray, " c"]]
+    status: Status
+    method: str
+    recipe: Any
+    target: Target
+    theta: Float[np.ndarray, "c t p"]
+    z: Float[np.ndarray, "c t m"] | None
+    scaling: Scaling
+    inputs: tuple[str, ...]
+    units: dict[str, str | None]
+    weights: dict[tuple[str, str], float]
+    axes: tuple[Axis | None, ...] | None
+    covariates: tuple[Field, ...] | None
+
+    def __len__(self) -> int:
+        return self.theta.shape[1]
+
+    @property
+    def model(self) -> Any:
+        """The model with its starting values."""
+        return self.target.objective.model(self.target.objective.start)
+
+    @property
+    def processes(self) -> tuple[tuple[str, str], ...]:
+        """The pairs (source, task) of the data."""
+        return self.model.processes
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks."""
+        return tuple(dict.fromkeys(task for _, task in self.processes))
+
+    def r_hat(self) -> dict[str, np.ndarray]:
+        """Return R-hat of every parameter: one is perfect; NaN for those that are fixed."""
+        return _each(diagnostics.r_hat, self.parameters)
+
+    def effective_sample_size(self) -> dict[str, np.ndarray]:
+        """Return how many independent draws each parameter's draws are worth."""
+        return _each(diagnostics.effective_sample_size, self.parameters)
+
+    def predict(self, support: Support, **options: Any) -> Any:
+        """Predict on any support, as `mrgp.predict(chains, support, ...)` does."""
+        from mrgp.prediction import predict
+
+        return predict(self, support, **options)
+
+    @float64
+    def components(
+        self,
+        support: Support,
+        task: str,
+        source: str | None,
+        samples: int,
+        noise: bool = False,
+    ) -> tuple[Components, Components, Components]:
+        """Return weights, means and variances of a mixture with one Gaussian for each draw taken.
+
+        The draws are spread evenly over all chains; the support is in centred coordinates.
+        """
+        theta, z = self._thinned(samples)
+        draws, target = as_arrays((theta, z)), as_arrays(self.target)
+        means, variances = np.empty((2, len(theta), len(support)))
+        for start in range(0, len(support), CHUNK):
+            rows = np.minimum(np.arange(start, start + CHUNK), len(support) - 1)
+            stop = min(start + CHUNK, len(support))
+            found = _moments(target, draws, as_arrays(support[rows]), task, source)
+            means[:, start:stop], variances[:, start:stop] = (
+                np.asarray(v)[:, : stop - start] for v in found
+            )
+        if noise and source is not None:
+            variances = variances + self._noises(theta, (source, task))[:, None]
+        return np.full(means.shape, 1 / len(theta)), means, variances
+
+    def _noises(self, theta: Float[np.ndarray, "k p"], process: tuple[str, str]) -> np.ndarray:
+        models = (self.target.model(jnp.asarray(t)) for t in theta)
+        return np.array([model.observation_noise(process) for model in models])
+
+    def _thinned(self, samples: int) -> tuple[np.ndarray, np.ndarray | None]:
+        theta = np.concatenate(self.theta)
+        z = None if self.z is None else np.concatenate(self.z)
+        count = min(samples, len(theta))
+        index = (np.arange(count) * len(theta)) // count
+        return theta[index], None if z is None else z[index]
+
+    def summary(self) -> str:
+        """Describe the posterior in a table, and say in words where draws are too few."""
+        chains, draws = self.theta.shape[:2]
+        lines = [f"{self.method}, {chains} chains of {draws} draws, {self.status}"]
+        for process, weight in self.weights.items():
+            if weight != 1:
+                lines.append(f"  {process[0]}, {process[1]}: composite weight {weight:.3g}")
+        rates = (f"{name} {rate.mean():.2f}" for name, rate in self.acceptance.items())
+        lines.append(f"  accepted: {', '.join(rates) or 'nothing to move'}")
+        rows, remarks = _table(self.parameters, chains)
+        return "\n".join([*lines, *rows, *remarks])
+
+    def to_arviz(self) -> Any:
+        """Return the draws as ArviZ has them, for its plots and diagnostics."""
+        try:
+            import arviz  # pyright: ignore[reportMissingImports]
+        except ImportError:
+            raise ImportError("to_arviz needs ArviZ: pip install arviz.") from None
+        draws = dict(self.parameters)
+        if int(arviz.__version__.split(".")[0]) >= 1:
+            return arviz.from_dict({"posterior": draws})
+        return arviz.from_dict(posterior=draws)
+
+    def __repr__(self) -> str:
+        chains, draws = self.theta.shape[:2]
+        return f"Chains({self.method}, {chains} chains of {draws} draws, {self.status})"
+
+
+@eqx.filter_jit
+def _moments(
+    target: Target, draws: Any, support: Support, task: str, source: str | None
+) -> tuple[Array, Array]:
+    def one(draw: Any) -> tuple[Array, Array]:
+        theta, z = draw
+        return target.model(theta).moments(target.state(theta, z), support, task, source)
+
+    return jax.lax.map(one, draws)
+
+
+def _each(measure: Any, parameters: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Measure every number of every parameter."""
+    found = {}
+    for name, values in parameters.items():
+        flat = values.reshape(*values.shape[:2], -1)
+        numbers = [measure(flat[:, :, i]) for i in range(flat.shape[2])]
+        found[name] = np.array(numbers).reshape(values.shape[2:])
+    return found
+
+
+def worst_r_hat(parameters: dict[str, np.ndarray]) -> tuple[str, float]:
+    """Return the name and R-hat of the parameter that has mixed least; "" and one without any."""
+    found = _each(diagnostics.r_hat, parameters)
+    known = {n: float(np.nanmax(v)) for n, v in found.items() if np.isfinite(v).any()}
+    known |= {n: float("inf") for n, v in found.items() if np.isinf(v).any()}
+    name = max(known, key=known.__getitem__, default="")
+    return name, known.get(name, 1.0)
+
+
+def _table(parameters: dict[str, np.ndarray], chains: int) -> tuple[list[str], list[str]]:
+    head = ("", "mean", "sd", "5 %", "50 %", "95 %", "R-hat", "ESS")
+    rows: list[tuple[str, ...]] = [head]
+    remarks: list[str] = []
+    for name, values in parameters.items():
+        flat = values.reshape(*values.shape[:2], -1)
+        for i in range(flat.shape[2]):
+            label = name if flat.shape[2] == 1 else f"{name}[{i}]"
+            draws = flat[:, :, i]
+            mixed = diagnostics.r_hat(draws), diagnostics.effective_sample_size(draws)
+            numbers = draws.mean(), draws.std(), *np.quantile(draws, [0.05, 0.5, 0.95])
+            shown = ["", "fixed"] if np.isnan(mixed[0]) else [f"{mixed[0]:.3f}", f"{mixed[1]:.0f}"]
+            rows.append((label, *(f"{v:.4g}" for v in numbers), *shown))
+            remarks += _remarks(label, *mixed, chains)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    lines = [
+        "  "
+        + "  ".join(
+            [f"{row[0]:<{widths[0]}}"]
+            + [f"{c:>{w}}" for c, w in zip(row[1:], widths[1:], strict=True)]
+        )
+        for row in rows
+    ]
+    return lines, remarks
+
+
+def _remarks(label: str, r_hat: float, size: float, chains: int) -> list[str]:
+    """Say in words what is wrong with the draws of one number."""
+    found = []
+    if r_hat > FAIR:
+        found.append(f"  {label}: the chains disagree (R-hat {r_hat:.2f}); do not use these draws.")
+    elif r_hat > GOOD:
+        found.append(f"  {label}: the chains have not quite mixed (R-hat {r_hat:.3f}).")
+    if size < LEAST_SIZE * chains:
+        found.append(
+            f"  {label}: worth {size:.0f} independent draws, fewer than {LEAST_SIZE} a chain; raise"
+            " samples=."
+        )
+    return found
