@@ -66,7 +66,8 @@ def test_run_prints_one_json_object_of_the_agreed_form(quick_run):
     summary, _ = quick_run
     assert summary["experiment"] == "dependent"
     assert set(summary["variants"]) == {"noise-0.5"}
-    assert set(summary["variants"]["noise-0.5"]) == {"single-gp", "vbagg"}
+    rules = {f"mr-gp:{rule}" for rule in ("ratio", "ratio-keep", "ribatet", "lyddon", "curvature")}
+    assert set(summary["variants"]["noise-0.5"]) == {"single-gp", "vbagg"} | rules
     metrics = summary["variants"]["noise-0.5"]["vbagg"]
     for name in (
         "rmse",
@@ -89,6 +90,51 @@ def test_the_product_likelihood_is_overconfident_on_dependent_sources(quick_run)
     assert coverage["vbagg"] < coverage["single-gp"] - 0.1
     width = {m: by_model[m]["width_95_clean"]["mean"] for m in by_model}
     assert width["vbagg"] < 0.9 * width["single-gp"]
+
+
+def test_composite_weights_repair_the_coverage(quick_run):
+    by_model = quick_run[0]["variants"]["noise-0.5"]
+    coverage = {m: by_model[m]["coverage_95_clean"]["mean"] for m in by_model}
+    assert 0.4 < by_model["mr-gp:ratio"]["weight"]["mean"] < 0.7
+    for rule in ("ratio", "ratio-keep", "curvature"):
+        assert coverage[f"mr-gp:{rule}"] > coverage["vbagg"] + 0.1
+
+
+def test_maps_with_shared_errors_run_in_small():
+    summary = experiments.run(experiments.find("dependent_map"), quick=True)
+    by_model = summary["variants"]["dependent"]
+    assert by_model["mr-gp:ratio"]["weight"]["mean"] < 0.8
+    width = {m: by_model[m]["width_95_clean"]["mean"] for m in by_model}
+    assert width["mr-gp:ratio"] > 1.1 * width["vbagg"]
+
+
+def test_posteriors_are_sampled_in_small_and_drawn(tmp_path):
+    summary = experiments.run(experiments.find("mcmc_dependent"), quick=True, out=tmp_path)
+    by_model = summary["variants"]["marginal"]
+    assert set(by_model) == {"dependent", "product"}
+    # Under the product likelihood shared errors pass for signal.
+    assert by_model["product"]["sd_f"]["mean"] < 0.8 * by_model["dependent"]["sd_f"]["mean"]
+    assert by_model["product"]["sigma_1"]["mean"] < by_model["dependent"]["sigma_1"]["mean"]
+    assert (tmp_path / "mcmc_dependent" / "marginal-seed-0.png").stat().st_size > 10_000
+    header, rows = experiments.table(summary)
+    assert header[2:4] == ["sigma_1", "sigma_1_sd"]
+    assert len(rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"recipe": "VBAgg", "weights": "ratio"}, "VBAgg has all weights one"),
+        ({"recipe": "MRGPRN", "weights": "curvature"}, "goes with MRGP; got MRGPRN"),
+        (
+            {"recipe": "MRGP", "averages": {"coarse": "fine"}, "weights": "ratio"},
+            "Dependent counts shared errors once",
+        ),
+    ],
+)
+def test_weights_that_a_model_cannot_have_are_told(spec, text):
+    with pytest.raises(ValueError, match=text):
+        ModelSpec(**spec)
 
 
 def test_run_writes_scores_by_seed_and_a_summary(quick_run):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import mrgp
-from mrgp.plotting import plot_calibration, plot_data, plot_map
+from mrgp.plotting import plot_calibration, plot_data, plot_map, plot_posteriors
 from mrgp.prediction import Prediction
 
 mpl.use("Agg")
@@ -67,3 +67,42 @@ def test_what_cannot_be_drawn_is_said(axes):
         plot_map(axes, mrgp.points([[0.0]]), np.zeros(1))
     with pytest.raises(ValueError, match="a full grid of points"):
         plot_map(axes, mrgp.points(GRID[:5]), np.zeros(5))
+
+
+def posteriors(models, names):
+    rng = np.random.default_rng(0)
+    support = mrgp.points(np.linspace(0.0, 1.0, 5)[:, None], inputs=("hour",))
+    fit = mrgp.fit(
+        mrgp.MRGP(),
+        mrgp.Dataset([mrgp.Observations(support, np.arange(5.0), name="s")]),
+        progress=None,
+    )
+    functions = {model: mrgp.predict(fit, support) for model in models}
+    draws = {model: {name: rng.lognormal(1.0, 0.1, 400) for name in names} for model in models}
+    return support, functions, draws
+
+
+def test_posteriors_show_functions_and_parameters_of_every_model():
+    names = {"a": "noise (ppb)", "b": "variance"}
+    support, functions, draws = posteriors(("one", "two"), names)
+    figure = plot_posteriors(support, functions, draws, names, truth=np.arange(5.0))
+    first, second, third, _ = figure.axes
+    assert first.get_xlabel() == "hour"
+    np.testing.assert_allclose(first.lines[0].get_ydata(), functions["one"].mean)
+    np.testing.assert_allclose(
+        first.lines[2].get_ydata(), functions["one"].mean + 2 * functions["one"].std
+    )
+    assert (second.get_xlabel(), third.get_xlabel()) == ("noise (ppb)", "variance")
+    assert second.get_xscale() == "log"
+    x, density = second.lines[0].get_data()
+    assert density.max() == 1
+    assert x[np.argmax(density)] == pytest.approx(np.exp(1.0), rel=0.05)
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["one", "two", "truth"]
+    plt.close(figure)
+
+
+def test_more_posteriors_than_colours_are_refused():
+    support, functions, draws = posteriors([f"model {i}" for i in range(8)], ("a",))
+    with pytest.raises(ValueError, match="up to 7 models and 3 parameters; got 8 and 1"):
+        plot_posteriors(support, functions, draws, {"a": "noise"})

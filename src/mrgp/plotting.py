@@ -182,8 +182,8 @@ def plot_posteriors(
 ) -> Any:
     """Draw posteriors of a function of one input, and of parameters, under several models.
 
-    `functions` and `draws` are by model, the latter by parameter; `names` says what to call the
-    parameters. Returns the figure.
+    `functions` and `draws` are by model, the latter by parameter, all positive; `names` says what
+    to call the parameters. Returns the figure.
     """
     import matplotlib.pyplot as plt
 
@@ -206,18 +206,21 @@ def plot_posteriors(
     figure.legend(loc="outside upper center", ncols=3, fontsize=9)
     for axes_, (key, name) in zip(panels[1:], names.items(), strict=False):
         for colour, by_parameter in zip(MODEL_COLOURS, draws.values(), strict=False):
-            values = by_parameter[key]
-            low, high = np.quantile(values, [0.002, 0.998])
-            margin = 0.15 * (high - low)
-            at = np.linspace(low - margin, high + margin, 200)
-            axes_.plot(at, _density(values, at), color=colour, linewidth=1.4)
-        axes_.set(xlabel=name, ylabel="posterior density", ylim=(0, None))
+            at, density = _log_density_curve(by_parameter[key])
+            axes_.plot(at, density / density.max(), color=colour, linewidth=1.4)
+        axes_.set(xlabel=name, xscale="log", ylim=(0, None))
+        axes_.set_ylabel("density of the logarithm / its maximum")
     return figure
 
 
-def _density(
-    values: Float[np.ndarray, " k"], at: Float[np.ndarray, " m"]
-) -> Float[np.ndarray, " m"]:
+def _log_density_curve(
+    values: Float[np.ndarray, " k"],
+) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    """Return where positive values lie, and the density of their logarithm there."""
     from scipy.stats import gaussian_kde
 
-    return gaussian_kde(values)(at)
+    logs = np.log(values)
+    low, high = np.quantile(logs, [0.001, 0.999])
+    margin = 0.2 * (high - low)
+    at = np.linspace(low - margin, high + margin, 200)
+    return np.exp(at), gaussian_kde(logs)(at)
