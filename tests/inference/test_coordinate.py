@@ -129,8 +129,7 @@ def test_a_fixed_point_of_sweeps_has_no_slope():
 
 
 FORMS = {
-    "factorised": {"latents": 2, "coupled": False},
-    "positive": {"latents": 2, "positive": True},
+    "positive and factorised": {"latents": 2, "positive": True, "coupled": False},
     "noise last": {"schedule": "noise-last"},
     "mixture": {"components": 2},
 }
