@@ -92,7 +92,10 @@ def test_posteriors_show_functions_and_parameters_of_every_model():
     np.testing.assert_allclose(
         first.lines[2].get_ydata(), functions["one"].mean + 2 * functions["one"].std
     )
-    assert (second.get_xlabel(), third.get_xlabel()) == ("noise (ppb)", "variance")
+    assert (second.get_xlabel(), third.get_xlabel()) == (
+        "noise (ppb) (log axis)",
+        "variance (log axis)",
+    )
     assert second.get_xscale() == "log"
     x, density = second.lines[0].get_data()
     assert density.max() == 1

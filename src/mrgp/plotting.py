@@ -186,6 +186,7 @@ def plot_posteriors(
     to call the parameters. Returns the figure.
     """
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     if len(functions) > len(MODEL_COLOURS) or len(names) > 3:
         raise ValueError(
@@ -208,8 +209,11 @@ def plot_posteriors(
         for colour, by_parameter in zip(MODEL_COLOURS, draws.values(), strict=False):
             at, density = _log_density_curve(by_parameter[key])
             axes_.plot(at, density / density.max(), color=colour, linewidth=1.4)
-        axes_.set(xlabel=name, xscale="log", ylim=(0, None))
-        axes_.set_ylabel("density of the logarithm / its maximum")
+        axes_.set(xlabel=f"{name} (log axis)", xscale="log", ylim=(0, None))
+        axes_.set_ylabel("density / its maximum")
+        axes_.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes_.xaxis.set_major_formatter("{x:g}")
+        axes_.xaxis.set_minor_formatter(NullFormatter())
     return figure
 
 
