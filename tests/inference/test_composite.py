@@ -368,7 +368,7 @@ def test_missing_values_need_labels_but_do_not_count():
 def test_few_clusters_are_warned_of():
     data = datasets.dependent(0).data
     labels = [np.arange(100) // 25, np.arange(33) // 9]
-    with pytest.warns(UserWarning, match="only 4 clusters, fewer than 10"):
+    with pytest.warns(UserWarning, match="only 4 clusters with several sources, fewer than 10"):
         found = mrgp.composite_weights(WAVE, data, clusters=labels, **QUIET)
     assert "caution: only 4 clusters" in found.summary()
     for rule in ("lyddon", "ribatet"):

@@ -14,6 +14,9 @@ from mrgp.inference.mcmc.target import Target
 from mrgp.inference.objectives import build_objective
 from reference import gaussian, mcmc
 
+# Short chains do for most tests.
+pytestmark = pytest.mark.filterwarnings("ignore:sample_posterior. R-hat")
+
 METHODS = ["marginal", "gibbs", "exact gibbs", "nuts"]
 NOISE_PRIOR, LENGTH_PRIOR = (0.1, 1.0), (1.0, 0.7)
 
@@ -270,7 +273,11 @@ def test_draws_go_to_arviz_of_either_kind(version, positional, monkeypatch):
         ({"data": data_of()["fine"]}, TypeError, "takes a Dataset as second argument"),
         ({"model": mrgp.MRGP}, TypeError, r"Write MRGP\(\)"),
         ({"model": mrgp.MRGP(inducing=5)}, ValueError, "sample_posterior is exact"),
-        ({"model": mrgp.MRGPRN()}, TypeError, "MRGP and Dependent; got one that builds Network"),
+        (
+            {"model": mrgp.MRGPRN()},
+            TypeError,
+            "one latent field, MRGP and Dependent. Fit others with mrgp.fit",
+        ),
         ({"model": mrgp.VBAgg(), "weights": {"fine": 0.5}}, ValueError, "weights one"),
     ],
 )
@@ -302,3 +309,26 @@ def test_a_density_that_is_nowhere_finite_is_an_error(monkeypatch):
     monkeypatch.setattr(sampling, "_densities", nowhere)
     with pytest.raises(mrgp.FitError, match="not finite about the starting values"):
         mrgp.sample_posterior(two_free(), data_of())
+
+
+def test_chains_that_disagree_are_warned_of_and_told_once():
+    with pytest.warns(
+        UserWarning, match="sample_posterior: R-hat of .* raise warmup= and samples="
+    ):
+        chains = mrgp.sample_posterior(
+            two_free(), data_of(), samples=8, warmup=4, key=3, progress=None
+        )
+    remarks = [line for line in chains.summary().splitlines() if "do not use" in line]
+    assert len(remarks) == 1
+
+
+def test_weights_may_be_found_first():
+    data = data_of(24)
+    with pytest.warns(UserWarning, match="R-hat"):
+        chains = mrgp.sample_posterior(
+            two_free(), data, weights="auto", samples=8, warmup=4, chains=2, key=3, progress=None
+        )
+    found = mrgp.composite_weights(two_free(), data, progress=None)
+    assert chains.weights["fine", "value"] == pytest.approx(found["fine"])
+    with pytest.raises(ValueError, match=r'weights= takes a mapping, or "auto"; got .yes.'):
+        mrgp.sample_posterior(two_free(), data, weights="yes", progress=None)

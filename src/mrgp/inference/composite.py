@@ -68,10 +68,9 @@ class CompositeWeights(Mapping):
         width = max(len(_label(key)) for key in self)
         for key, value in self.items():
             error, raw = self.standard_errors[key], self.uncapped[key]
-            limited = f", {raw:.3f} before the limit" if abs(raw - value) > 1e-12 else ""
-            lines.append(
-                f"  {_label(key):<{width}}  {value:.3f} (standard error {error:.3f}{limited})"
-            )
+            limited = f", {raw:.3f} before the limit" if abs(raw - value) > 5e-4 else ""
+            known = f"standard error {error:.3f}" if np.isfinite(error) else "no standard error"
+            lines.append(f"  {_label(key):<{width}}  {value:.3f} ({known}{limited})")
         sizes = self.clusters.sizes
         lines.append(
             f"  clusters: {self.clusters.count} of {sizes.min()} to {sizes.max()} observations,"
@@ -164,6 +163,33 @@ def weigh_sources(
     return dataclasses.replace(weights, cautions=cautions), optimum
 
 
+def check_words(weights: Any, hyperparameters: Any, optimiser: Any) -> None:
+    """Refuse words that `fit` does not know, and settings without a use."""
+    if isinstance(weights, str) and weights != "auto":
+        raise ValueError(f'weights= takes a mapping, or "auto"; got {weights!r}.')
+    if hyperparameters not in ("refit", "keep"):
+        raise ValueError(f"hyperparameters= is 'refit' or 'keep'; got {hyperparameters!r}.")
+    if hyperparameters == "keep" and optimiser is not None:
+        raise ValueError('optimiser= has no use with hyperparameters="keep"; leave one out.')
+
+
+def weigh_for_fit(
+    model: Any, data: Dataset, weights: Any, hyperparameters: str, key: Any, progress: Any
+) -> tuple[Any, Optimum | None]:
+    """Return the weights, and the parameters of each source alone where they are to be kept.
+
+    They are where the user wants them, and where the user stopped the work at this stage.
+    """
+    keep = hyperparameters == "keep"
+    if not isinstance(weights, str):
+        alone = alone_optimum(model, model.view(data), key, progress, "fit") if keep else None
+        return weights, alone
+    found, alone = weigh_sources(model, data, key=key, progress=progress)
+    if found.cautions:
+        warnings.warn(f"composite_weights: {'; '.join(found.cautions)}.", stacklevel=4)
+    return found, alone if keep or alone.status.code == "interrupted" else None
+
+
 def alone_optimum(model: Any, seen: Dataset, key: Any, progress: Any, where: str) -> Optimum:
     """Return the parameters of each source alone, or say that they could not be found."""
     optimum = composite_optimum(model, seen, key, progress)
@@ -194,6 +220,8 @@ def _check(rule: Any, parameters: Any, per_source: Any, data: Any) -> None:
             raise ValueError(
                 f"composite_weights: {name}= is one of {get_args(allowed)}; got {value!r}."
             )
+    if not isinstance(per_source, bool):
+        raise TypeError(f"composite_weights: per_source= is True or False; got {per_source!r}.")
     if per_source and rule != "ratio":
         raise ValueError(
             f'composite_weights: per_source=True goes with rule="ratio"; rule={rule!r} gives one'
@@ -278,10 +306,12 @@ def _cautions(weights: CompositeWeights, status: Status) -> tuple[str, ...]:
         found.append("no cluster holds several sources, so that no dependence between them is seen")
     if np.trace(weights.variability) <= NOTHING * weights.freedom:
         found.append("the residuals are all zero, and say nothing of dependence")
-    if weights.clusters.count < FEW_CLUSTERS:
+    telling = weights.joint or weights.clusters.count
+    if telling < FEW_CLUSTERS:
+        several = " with several sources" if weights.joint else ""
         found.append(
-            f"only {weights.clusters.count} clusters, fewer than {FEW_CLUSTERS}: the weight is"
-            " unreliable. Give finer labels with clusters="
+            f"only {telling} cluster{'' if telling == 1 else 's'}{several}, fewer than"
+            f" {FEW_CLUSTERS}: the weight is unreliable. Give finer labels with clusters="
         )
     else:
         found += [

@@ -17,6 +17,7 @@ from mrgp.supports import Clusters
 
 FEWEST = 4
 CLEAR = 2.0
+VAGUE = 0.25
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -53,6 +54,8 @@ class Pair:
             return 'they share errors: fit with weights="auto"'
         if self.correlation < -2 * CLEAR * self.standard_error:
             return "they disagree: look for a bias, or for a model too stiff"
+        if self.standard_error > VAGUE:
+            return f"undecided: only {len(self.residuals)} clusters have both"
         return "no sign that they share errors"
 
 
@@ -68,15 +71,29 @@ class Dependence:
         if not self.pairs:
             return "Dependence: there is one source, and so nothing to compare"
         lines = [f"Residuals of overlapping sources, {self.clusters.count} clusters"]
+        met = [pair for pair in self.pairs if len(pair.residuals)]
         lines += [
             f"  {pair.first} and {pair.second}: correlation {pair.correlation:.2f}"
             f" +- {pair.standard_error:.2f} in {len(pair.residuals)} clusters; {pair.verdict}"
-            for pair in self.pairs
+            for pair in met
         ]
+        if len(met) < len(self.pairs):
+            lines.append(f"  {len(self.pairs) - len(met)} pairs of sources never overlap")
+        if len(self.sources) > 2 and any("weights=" in pair.verdict for pair in met):
+            lines.append(
+                "  Not all sources need be to blame: composite_weights(..., per_source=True) weighs"
+                " each."
+            )
         return "\n".join(lines)
 
+    @property
+    def sources(self) -> set[str]:
+        """Names of the sources compared."""
+        return {name for pair in self.pairs for name in (pair.first, pair.second)}
+
     def __repr__(self) -> str:
-        found = (f"{p.first} and {p.second}: {p.correlation:.2f}" for p in self.pairs)
+        met = [p for p in self.pairs if len(p.residuals)]
+        found = (f"{p.first} and {p.second}: {p.correlation:.2f}" for p in met)
         return f"Dependence({', '.join(found)})"
 
     def plot(self) -> Any:

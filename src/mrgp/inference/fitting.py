@@ -1,7 +1,6 @@
 """`fit`: from a recipe and a dataset to a `Fit` that can predict."""
 
 import dataclasses
-import warnings
 import zlib
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -14,7 +13,7 @@ from jaxtyping import Float
 from mrgp._types import float64, to_numpy
 from mrgp.data import Dataset, Scaling, as_seed, harmonise
 from mrgp.inference.ascent import Training, ascend
-from mrgp.inference.composite import alone_optimum, weigh_sources
+from mrgp.inference.composite import check_words, weigh_for_fit
 from mrgp.inference.objectives import (
     Objective,
     build_objective,
@@ -223,10 +222,10 @@ def fit(
     check_model(model, weights)
     if not isinstance(optimiser, LBFGS | Adam | None):
         raise TypeError(f"optimiser= takes mrgp.LBFGS() or mrgp.Adam(); got {optimiser!r}.")
-    _check_words(weights, hyperparameters, optimiser)
+    check_words(weights, hyperparameters, optimiser)
     seen = model.view(data)
     scaling = Scaling.of(seen)
-    by_source, alone = _weigh(model, data, weights, hyperparameters, key, progress)
+    by_source, alone = weigh_for_fit(model, data, weights, hyperparameters, key, progress)
     if alone is not None:
         return _keep(model, data, seen, scaling, by_source, alone, throw)
     built = model.build(seen, key)
@@ -248,32 +247,6 @@ def fit(
         optimum = _optimise(target, brief, as_seed(key), None, scaling, seen)
         optimum = dataclasses.replace(optimum, status=stopped)
     return _finish(model, data, seen, target, optimum, settings, scaling, throw)
-
-
-def _check_words(weights: Any, hyperparameters: Any, optimiser: Any) -> None:
-    if isinstance(weights, str) and weights != "auto":
-        raise ValueError(f'weights= takes a mapping, or "auto"; got {weights!r}.')
-    if hyperparameters not in ("refit", "keep"):
-        raise ValueError(f"hyperparameters= is 'refit' or 'keep'; got {hyperparameters!r}.")
-    if hyperparameters == "keep" and optimiser is not None:
-        raise ValueError('optimiser= has no use with hyperparameters="keep"; leave one out.')
-
-
-def _weigh(
-    model: Any, data: Dataset, weights: Any, hyperparameters: str, key: Any, progress: Any
-) -> tuple[Any, Optimum | None]:
-    """Return the weights, and the parameters of each source alone where they are to be kept.
-
-    They are where the user wants them, and where the user stopped the work at this stage.
-    """
-    keep = hyperparameters == "keep"
-    if not isinstance(weights, str):
-        alone = alone_optimum(model, model.view(data), key, progress, "fit") if keep else None
-        return weights, alone
-    found, alone = weigh_sources(model, data, key=key, progress=progress)
-    if found.cautions:
-        warnings.warn(f"composite_weights: {'; '.join(found.cautions)}.", stacklevel=4)
-    return found, alone if keep or alone.status.code == "interrupted" else None
 
 
 def _keep(

@@ -122,12 +122,17 @@ class Chains:
     def summary(self) -> str:
         """Describe the posterior in a table, and say in words where draws are too few."""
         chains, draws = self.theta.shape[:2]
-        lines = [f"{self.method}, {chains} chains of {draws} draws, {self.status}"]
+        counted = f"{_counted(chains, 'chain')} of {_counted(draws, 'draw')}"
+        lines = [f"{self.method}, {counted}, {self.status}"]
         for process, weight in self.weights.items():
             if weight != 1:
                 lines.append(f"  {process[0]}, {process[1]}: composite weight {weight:.3g}")
-        rates = (f"{name} {rate.mean():.2f}" for name, rate in self.acceptance.items())
-        lines.append(f"  accepted: {', '.join(rates) or 'nothing to move'}")
+        rates = {name: float(rate.mean()) for name, rate in self.acceptance.items()}
+        divergent = rates.pop("divergent", 0.0)
+        shown = ", ".join(f"{name} {rate:.2f}" for name, rate in rates.items())
+        lines.append(f"  accepted: {shown or 'nothing to move'}")
+        if divergent > 0:
+            lines.append(f"  {divergent:.1%} of the trajectories diverged; raise warmup=")
         rows, remarks = _table(self.parameters, chains)
         return "\n".join([*lines, *rows, *remarks])
 
@@ -180,7 +185,8 @@ def worst_r_hat(parameters: dict[str, np.ndarray]) -> tuple[str, float]:
 def _table(parameters: dict[str, np.ndarray], chains: int) -> tuple[list[str], list[str]]:
     head = ("", "mean", "sd", "5 %", "50 %", "95 %", "R-hat", "ESS")
     rows: list[tuple[str, ...]] = [head]
-    remarks: list[str] = []
+    r_hats: dict[str, float] = {}
+    sizes: dict[str, float] = {}
     for name, values in parameters.items():
         flat = values.reshape(*values.shape[:2], -1)
         for i in range(flat.shape[2]):
@@ -190,7 +196,8 @@ def _table(parameters: dict[str, np.ndarray], chains: int) -> tuple[list[str], l
             numbers = draws.mean(), draws.std(), *np.quantile(draws, [0.05, 0.5, 0.95])
             shown = ["", "fixed"] if np.isnan(mixed[0]) else [f"{mixed[0]:.3f}", f"{mixed[1]:.0f}"]
             rows.append((label, *(f"{v:.4g}" for v in numbers), *shown))
-            remarks += _remarks(label, *mixed, chains)
+            if not np.isnan(mixed[0]):
+                r_hats[label], sizes[label] = mixed
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
     lines = [
         "  "
@@ -200,19 +207,27 @@ def _table(parameters: dict[str, np.ndarray], chains: int) -> tuple[list[str], l
         )
         for row in rows
     ]
-    return lines, remarks
+    return lines, _remarks(r_hats, sizes, chains)
 
 
-def _remarks(label: str, r_hat: float, size: float, chains: int) -> list[str]:
-    """Say in words what is wrong with the draws of one number."""
+def _remarks(r_hats: dict[str, float], sizes: dict[str, float], chains: int) -> list[str]:
+    """Say in words what is wrong with the draws, by the parameters that have mixed least."""
     found = []
-    if r_hat > FAIR:
-        found.append(f"  {label}: the chains disagree (R-hat {r_hat:.2f}); do not use these draws.")
-    elif r_hat > GOOD:
-        found.append(f"  {label}: the chains have not quite mixed (R-hat {r_hat:.3f}).")
-    if size < LEAST_SIZE * chains:
+    worst = max(r_hats, key=r_hats.__getitem__, default=None)
+    if worst is not None and r_hats[worst] > FAIR and chains > 1:
         found.append(
-            f"  {label}: worth {size:.0f} independent draws, fewer than {LEAST_SIZE} a chain; raise"
-            " samples=."
+            f"  {worst}: the chains disagree (R-hat {r_hats[worst]:.2f}); do not use these draws."
+        )
+    elif worst is not None and r_hats[worst] > GOOD:
+        found.append(f"  {worst}: not quite mixed (R-hat {r_hats[worst]:.3f}); raise samples=.")
+    fewest = min(sizes, key=sizes.__getitem__, default=None)
+    if fewest is not None and sizes[fewest] < LEAST_SIZE * chains:
+        found.append(
+            f"  {fewest}: worth {sizes[fewest]:.0f} independent draws; for tails have"
+            f" {LEAST_SIZE * chains} or more: raise samples=."
         )
     return found
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

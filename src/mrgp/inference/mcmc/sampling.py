@@ -1,5 +1,6 @@
 """`sample_posterior`: from a recipe and a dataset to chains of draws."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
@@ -11,6 +12,7 @@ from jaxtyping import Array, Float
 
 from mrgp._types import float64, to_numpy
 from mrgp.data import Dataset, Scaling, as_key
+from mrgp.inference.composite import composite_weights
 from mrgp.inference.fitting import FitError
 from mrgp.inference.mcmc.chains import FAIR, Chains, worst_r_hat
 from mrgp.inference.mcmc.gibbs import Gibbs
@@ -34,7 +36,7 @@ def sample_posterior(
     data: Dataset,
     method: str = "marginal",
     *,
-    weights: Mapping[Any, float] | None = None,
+    weights: Mapping[Any, float] | str | None = None,
     chains: int = 4,
     samples: int = 1000,
     warmup: int = 1000,
@@ -47,15 +49,16 @@ def sample_posterior(
     "marginal" integrates the field out and walks through the parameters; "gibbs" is block
     Metropolis-within-Gibbs on parameters and the field at its nodes, which `exact_f=True` draws
     exactly; "nuts" follows slopes in all of them and needs the extra `mcmc`. `weights` are
-    composite weights, as in `fit`. Ctrl-C keeps the draws made so far, once warm-up is over.
+    composite weights, or "auto", as in `fit`. A warning tells of chains that have not mixed. Ctrl-C
+    keeps the draws made so far, once warm-up is over.
 
     >>> import mrgp
     >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
     >>> data = mrgp.Dataset([sensors])
-    >>> mrgp.sample_posterior(mrgp.MRGP(), data, samples=20, warmup=20).parameters[
+    >>> mrgp.sample_posterior(mrgp.MRGP(), data, samples=500, warmup=500).parameters[
     ...     "kernel.variance"
     ... ].shape
-    (4, 20)
+    (4, 500)
     """
     sampler = _sampler(method, exact_f)
     for name, number, least in (
@@ -73,6 +76,10 @@ def sample_posterior(
             " Observations as mrgp.Dataset([observations])."
         )
     check_model(model, weights)
+    if isinstance(weights, str):
+        if weights != "auto":
+            raise ValueError(f'weights= takes a mapping, or "auto"; got {weights!r}.')
+        weights = composite_weights(model, data, key=key, progress=progress)
     seen = model.view(data)
     scaling = Scaling.of(seen)
     objective = build_objective(_exact(model.build(seen, key)), seen, scaling, weights)
@@ -83,10 +90,13 @@ def sample_posterior(
         sampler, target, starts, second, warmup, samples, as_progress(progress)
     )
     parameters = to_numpy(_reported(target, jnp.asarray(draws.theta), as_arrays(scaling)))
+    ended = status or _judged(parameters)
+    if ended.code == "step limit":
+        warnings.warn(f"sample_posterior: {ended.message}.", stacklevel=3)
     return Chains(
         parameters=parameters,
         acceptance=accepted,
-        status=status or _judged(parameters),
+        status=ended,
         method=method,
         recipe=model,
         target=to_numpy(target),
@@ -124,13 +134,13 @@ def _exact(built: Any) -> SingleGP | DependentGP:
         return built
     if not isinstance(built, SingleGP):
         raise TypeError(
-            "sample_posterior samples models of one latent field, MRGP and Dependent; got one that"
-            f" builds {type(built).__name__}. Use fit."
+            "sample_posterior samples models of one latent field, MRGP and Dependent. Fit others"
+            " with mrgp.fit."
         )
     if built.locations is not None:
         raise ValueError(
-            "sample_posterior is exact, and the data are too many for that, or the recipe has"
-            ' inducing inputs. Thin the data, or insist with MRGP(method="exact").'
+            "sample_posterior is exact, and this model is sparse: by method= or inducing= of its"
+            ' recipe, or for the size of the data. Thin the data, or use MRGP(method="exact").'
         )
     return built
 
