@@ -230,6 +230,7 @@ def test_sparse_models_weigh_as_exact_ones():
     assert sparse.freedom == pytest.approx(exact.freedom, rel=0.02)
 
 
+@pytest.mark.slow
 def test_networks_are_weighed_at_the_mean_of_their_weights():
     data = copies(2)
     model = mrgp.MRGPRN(latents=1, kernel_f=mrgp.RBF(), inducing_f=40, inducing_w=8)

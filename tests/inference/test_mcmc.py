@@ -332,3 +332,29 @@ def test_weights_may_be_found_first():
     assert chains.weights["fine", "value"] == pytest.approx(found["fine"])
     with pytest.raises(ValueError, match=r'weights= takes a mapping, or "auto"; got .yes.'):
         mrgp.sample_posterior(two_free(), data, weights="yes", progress=None)
+
+
+@pytest.mark.usefixtures("as_users_see_it")
+def test_what_a_sampler_cannot_do_is_told():
+    with pytest.raises(ValueError, match="needs a warmup= to find its step size"):
+        mrgp.sample_posterior(two_free(), data_of(), method="nuts", warmup=0, progress=None)
+    cells = mrgp.Observations(mrgp.intervals([0.0, 1.0], [1.0, 2.0]), [0.1, 0.2], name="cells")
+    model = mrgp.MRGP(mrgp.RBF() + mrgp.White())
+    with pytest.raises(ValueError, match="White has no value at the nodes of regions"):
+        mrgp.sample_posterior(model, mrgp.Dataset([cells]), method="gibbs", progress=None)
+
+
+def test_draws_that_never_move_are_not_called_converged():
+    theta = np.random.default_rng(0).standard_normal((2, 50, 2))
+    theta[1, :, 0] = 0.3
+    status = sampling._judged({"a": theta[..., 0]}, sampling.Draw(theta, None, {}))
+    assert status.code == "step limit"
+    assert "has not moved" in status.message
+
+
+def test_a_field_that_has_not_mixed_is_seen():
+    rng = np.random.default_rng(0)
+    theta, z = rng.standard_normal((2, 200, 1)), rng.standard_normal((2, 200, 5))
+    z[1] += 3.0
+    status = sampling._judged({"a": theta[..., 0]}, sampling.Draw(theta, z, {}))
+    assert "R-hat of the field" in status.message

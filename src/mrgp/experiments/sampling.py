@@ -57,7 +57,7 @@ def sample(
     scores |= {
         "sd_f": float(np.mean(latent.std)),
         "weight": 1.0 if weights is None else float(np.mean(list(weights.values()))),
-        "r_hat": float(max(np.max(value) for value in chains.r_hat().values())),
+        "r_hat": float(max(np.nanmax(v) for v in chains.r_hat().values() if np.isfinite(v).any())),
         "ess": float(np.min(size)),
         "cpu_seconds": seconds,
     }

@@ -75,6 +75,8 @@ def sample_posterior(
             f"sample_posterior takes a Dataset as second argument; got {type(data).__name__}. Wrap"
             " Observations as mrgp.Dataset([observations])."
         )
+    if method == "nuts" and warmup == 0:
+        raise ValueError('sample_posterior: method="nuts" needs a warmup= to find its step size.')
     check_model(model, weights)
     if isinstance(weights, str):
         if weights != "auto":
@@ -90,7 +92,7 @@ def sample_posterior(
         sampler, target, starts, second, warmup, samples, as_progress(progress)
     )
     parameters = to_numpy(_reported(target, jnp.asarray(draws.theta), as_arrays(scaling)))
-    ended = status or _judged(parameters)
+    ended = status or _judged(parameters, draws)
     if ended.code == "step limit":
         warnings.warn(f"sample_posterior: {ended.message}.", stacklevel=3)
     return Chains(
@@ -243,7 +245,14 @@ def _run(
     return joined, accepted, status
 
 
-def _judged(parameters: dict[str, np.ndarray]) -> Status:
+def _judged(parameters: dict[str, np.ndarray], draws: Draw) -> Status:
+    """Judge by the parameters, by two numbers of the field where it was drawn, and by moves."""
+    theta = np.asarray(draws.theta)
+    if np.any(np.ptp(theta, axis=1) == 0) or not np.isfinite(theta).all():
+        return Status("step limit", "a parameter has not moved in one of the chains; raise warmup=")
+    if draws.z is not None:
+        z = np.asarray(draws.z)
+        parameters = parameters | {"the field": np.stack([z.mean(-1), (z**2).mean(-1)], -1)}
     name, worst = worst_r_hat(parameters)
     if worst > FAIR:
         return Status(

@@ -20,8 +20,9 @@ from mrgp._linalg import (
 from mrgp._types import AnyArray
 from mrgp.gp import Posterior
 from mrgp.inference.objectives import Objective, as_arrays
+from mrgp.kernels import has_white
 from mrgp.parameters import limits, log_prior, unwrap
-from mrgp.supports import Points, shared_places
+from mrgp.supports import Nodes, Points, shared_places
 
 MOST_PLACES = 2500
 
@@ -102,6 +103,7 @@ class Target(eqx.Module):
         low, high = limits(model)
         start = _flat(objective.start)
         supports = [record.support for record in records] if latent else []
+        _check_white(model, supports)
         places = shared_places(supports, model.rule) if latent else None
         if places is not None and len(places.x) > MOST_PLACES:
             raise ValueError(
@@ -202,3 +204,12 @@ def _noise_indices(trained: Any) -> tuple[int, ...]:
 
 def _finite(value: Float[AnyArray, ""]) -> Float[Array, ""]:
     return jnp.where(jnp.isfinite(value), value, -jnp.inf)
+
+
+def _check_white(model: Any, supports: list[Any]) -> None:
+    """Refuse White inside regions: its average there is zero, but not that of its nodes."""
+    if has_white(model.kernel) and not all(isinstance(s, Points | Nodes) for s in supports):
+        raise ValueError(
+            "sample_posterior: a kernel with White has no value at the nodes of regions. Use"
+            ' method="marginal", or leave White out: every source has a noise of its own.'
+        )
