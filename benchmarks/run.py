@@ -60,8 +60,8 @@ def run(name: str, quick: bool, cores: int) -> dict[str, Any]:
     if done.returncode:
         raise SystemExit(f"{name} failed.")
     measured = json.loads(done.stdout)
-    for requirement in measured["requirements"]:
-        requirement["holds"] = requirement["measured"] <= requirement["most"]
+    for wanted in [*measured["requirements"], *measured.get("aims", [])]:
+        wanted["holds"] = wanted["measured"] <= wanted["most"]
     about = {
         "name": name,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -92,6 +92,9 @@ def show(console: Console, result: dict[str, Any]) -> None:
         mark = "[green]holds[/]" if r["holds"] else "[red]does not hold[/]"
         measured = f"{_number(r['measured'])} (at most {r['most']:g}) {r['unit']}"
         console.print(f"{r['what']}: {measured}, {mark}")
+    for aim in result.get("aims", []):
+        mark = "[green]reached[/]" if aim["holds"] else "[yellow]not reached[/]"
+        console.print(f"{aim['what']}: {_number(aim['measured'])}, aim {aim['most']:g}, {mark}")
     console.print()
 
 

@@ -152,16 +152,26 @@ class ArcCosine(InnerProduct):
         """Return |x| |z| times the cosine and the sine of the angle between two mapped inputs.
 
         The area of the parallelogram comes from differences x - z, so that the angle between near
-        inputs keeps its digits; an arccosine would lose half of them, and its slope at x = z.
-        Written in sums and differences it is the same, to the last digit, when x and z swap.
+        inputs keeps its digits; an arccosine would lose half of them, and its slope at x = z. It is
+        spanned from the shorter input, whose digits a sum with the longer would lose, and so is the
+        same, to the last digit, when x and z swap.
         """
         weights, b = self.per_input(self.weight_variance), jnp.asarray(self.bias_variance)
         inputs = list(zip(weights, self.centred(x), self.centred(z), strict=True))
         dot = functools.reduce(jnp.add, (w * (p * q) for w, p, q in inputs)) + b
         squares = [b * w * (p - q) ** 2 for w, p, q in inputs]
         for (w, p, q), (v, r, s) in itertools.combinations(inputs, 2):
-            squares.append(0.25 * w * v * ((p + q) * (s - r) - (r + s) * (q - p)) ** 2)
+            longer = (p**2 + r**2) - (q**2 + s**2)
+            first, second = _shorter(longer, p, q), _shorter(longer, r, s)
+            squares.append(w * v * (first * (s - r) - second * (q - p)) ** 2)
         return dot, root(functools.reduce(jnp.add, squares))
+
+
+def _shorter(
+    longer: Float[Array, "*batch"], x: Float[AnyArray, "*#batch"], z: Float[AnyArray, "*#batch"]
+) -> Float[Array, "*batch"]:
+    """Take x, or z where x is the longer one, or the middle of equally long ones."""
+    return jnp.where(longer > 0, z, jnp.where(longer < 0, x, 0.5 * (x + z)))
 
 
 def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
