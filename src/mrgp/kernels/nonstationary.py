@@ -168,7 +168,7 @@ class ArcCosine(InnerProduct):
 
 
 def _shorter(
-    longer: Float[Array, "*batch"], x: Float[AnyArray, "*#batch"], z: Float[AnyArray, "*#batch"]
+    longer: Float[AnyArray, "*batch"], x: Float[AnyArray, "*#batch"], z: Float[AnyArray, "*#batch"]
 ) -> Float[Array, "*batch"]:
     """Take x, or z where x is the longer one, or the middle of equally long ones."""
     return jnp.where(longer > 0, z, jnp.where(longer < 0, x, 0.5 * (x + z)))
