@@ -19,7 +19,7 @@ def prediction(weights=WEIGHTS, means=MEANS, variances=VARIANCES, **changes):
     support = mrgp.points(np.arange(float(means.shape[1]))[:, None])
     given = {"support": support, "task": "no2", "source": None, "units": None}
     return mrgp.Prediction(
-        **(given | {"weights": weights, "means": means, "variances": variances} | changes)
+        **(given | {"component_weights": weights, "means": means, "variances": variances} | changes)
     )
 
 
@@ -136,7 +136,7 @@ def test_samples_of_a_mixture_have_its_distribution():
 
 def cdf_of(p, t, n):
     scaled = (t[:, None] - p.means[:, n]) / np.sqrt(p.variances[:, n])
-    return (p.weights[:, n] * scipy.stats.norm.cdf(scaled)).sum(1)
+    return (p.component_weights[:, n] * scipy.stats.norm.cdf(scaled)).sum(1)
 
 
 def test_samples_are_independent_between_regions_without_a_covariance():

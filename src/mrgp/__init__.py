@@ -36,7 +36,7 @@ from mrgp.kernels import (
     White,
     separable,
 )
-from mrgp.models import MRGP, MRGPRN, CenterPoint, Dependent, VBAgg
+from mrgp.models import MRDGP, MRGP, MRGPRN, Cascade, CenterPoint, Dependent, VBAgg
 from mrgp.parameters import (
     Gamma,
     HalfNormal,
@@ -66,11 +66,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "LBFGS",
+    "MRDGP",
     "MRGP",
     "MRGPRN",
     "RBF",
     "Adam",
     "ArcCosine",
+    "Cascade",
     "CenterPoint",
     "Chains",
     "CompositeWeights",

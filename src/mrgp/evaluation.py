@@ -64,7 +64,7 @@ def crps(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
 
     E|X - y| - E|X - X'| / 2, with E|N(m, v)| = m (2 Phi(m / s) - 1) + 2 s phi(m / s).
     """
-    w, m, v = prediction.weights, prediction.means, prediction.variances
+    w, m, v = prediction.component_weights, prediction.means, prediction.variances
     to_value = (w * _mean_absolute(m - np.asarray(y, np.float64), v)).sum(0)
     spread = sum(w[i] * (w * _mean_absolute(m[i] - m, v[i] + v)).sum(0) for i in range(len(w)))
     return to_value - 0.5 * spread

@@ -57,6 +57,12 @@ class Scaling(eqx.Module):
         offset, scale = np.array(maps).T
         return cls(Geometry.of(data.supports).centre, data.tasks, offset, scale)
 
+    @classmethod
+    def plain(cls, data: Dataset) -> "Scaling":
+        """Leave inputs and values as they are: each part of the model centres its own."""
+        found = cls.of(data)
+        return cls(np.zeros_like(found.centre), data.tasks, 0 * found.offset, found.scale)
+
     def index(self, task: str) -> int:
         """Return the position of a task."""
         return self.tasks.index(task)

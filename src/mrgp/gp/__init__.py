@@ -11,6 +11,7 @@ from mrgp.gp.conditioning import (
     collapsed_posterior,
     exact_log_evidence,
     exact_posterior,
+    inducing_posterior,
     information,
     prior_covariance,
     whiteners,
@@ -30,12 +31,14 @@ from mrgp.gp.products import (
     Marginal,
     block_information,
     mean_at_nodes,
+    node_roots,
+    posterior_at_nodes,
     product_covariance,
     sum_of_products,
     too_few_nodes,
 )
 from mrgp.gp.smoother import Smoother, exact_smoother, sparse_smoother
-from mrgp.gp.variational import Moments, Natural, Whitened, expected_log_likelihood
+from mrgp.gp.variational import Moments, Natural, Sites, Whitened, expected_log_likelihood
 
 __all__ = [
     "AtNodes",
@@ -50,6 +53,7 @@ __all__ = [
     "Natural",
     "Posterior",
     "QuadratureError",
+    "Sites",
     "Smoother",
     "Sources",
     "Whitened",
@@ -62,11 +66,14 @@ __all__ = [
     "exact_smoother",
     "expected_log_likelihood",
     "full_covariance",
+    "inducing_posterior",
     "information",
     "map_rows",
     "mean_at_nodes",
     "needs_nodes",
+    "node_roots",
     "place",
+    "posterior_at_nodes",
     "prior_covariance",
     "product_covariance",
     "quadrature_error",

@@ -72,7 +72,7 @@ class Posterior(eqx.Module):
         self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
     ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
         """Return mean and variance of sum_q r_q L f_q on a support."""
-        cross = self._cross(kernels, ratio, support, rule)
+        cross = self.cross(kernels, ratio, support, rule)
         explained = jnp.sum((cross @ self.root.T) ** 2, 1)
         parts = (r**2 * variance(k, support, rule) for k, r in zip(kernels, ratio, strict=True))
         prior = functools.reduce(jnp.add, parts)
@@ -82,14 +82,15 @@ class Posterior(eqx.Module):
         self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
     ) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
         """Return mean and full covariance of sum_q r_q L f_q on a support."""
-        cross = self._cross(kernels, ratio, support, rule)
+        cross = self.cross(kernels, ratio, support, rule)
         explained = cross @ self.root.T
         prior = _mixed(kernels, ratio, support, ratio, support, rule)
         return cross @ self.alpha, prior - explained @ explained.T
 
-    def _cross(
-        self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule
+    def cross(
+        self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
     ) -> Float[Array, "n m"]:
+        """Return the covariance between sum_q r_q L f_q and the anchors."""
         blocks = (
             _mixed(kernels, ratio, support, r, anchor, rule)
             for anchor, r in zip(self.anchors, self.ratios, strict=True)
@@ -276,14 +277,28 @@ def collapsed_posterior(
     """Condition through inducing inputs with the optimal q(u) of the collapsed bound."""
     whiten = whiteners(kernels, locations)
     known = information(kernels, sources, locations, whiten, rule)
-    factor = cholesky(add_diagonal(known.precision, 1.0))
-    whitened = solve_upper(factor, solve_lower(factor, known.score))
-    # I - (I + B B^T)^-1 by eigenvectors: one root, so that prediction is one matrix product.
-    eigenvalues, vectors = jnp.linalg.eigh(known.precision)
-    shrink = jnp.maximum(eigenvalues, 0.0) / (1.0 + jnp.maximum(eigenvalues, 0.0))
-    white = jax.scipy.linalg.block_diag(*whiten)
-    root = (jnp.sqrt(shrink)[:, None] * vectors.T) @ white
-    anchors = (Points(locations, jnp.ones(locations.shape[0])),) * len(kernels)
     count = sum(s.residual.shape[0] for s in sources)
-    alpha = white.T @ whitened
-    return Posterior(anchors, tuple(jnp.eye(len(kernels))), alpha, root, known.unexplained / count)
+    # A root of B B^T by eigenvectors, which has no more rows than B.
+    eigenvalues, vectors = jnp.linalg.eigh(known.precision)
+    basis = vectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))[None, :]
+    return inducing_posterior(known.score, basis, locations, whiten, known.unexplained / count)
+
+
+def inducing_posterior(
+    score: Float[AnyArray, " m"],
+    basis: Float[AnyArray, "m r"],
+    locations: Float[AnyArray, "m d"],
+    whiten: Whiteners,
+    unexplained: Float[AnyArray, ""],
+) -> Posterior:
+    """Return the posterior of whitened inducing variables of precision I + B B^T and given score.
+
+    I - (I + B B^T)^-1 = B (I + B^T B)^-1 B^T: prediction is one matrix product.
+    """
+    factor = cholesky(add_diagonal(basis @ basis.T, 1.0))
+    whitened = solve_upper(factor, solve_lower(factor, score))
+    inner = cholesky(add_diagonal(basis.T @ basis, 1.0))
+    white = jax.scipy.linalg.block_diag(*whiten)
+    root = solve_lower(inner, basis.T) @ white
+    anchors = (Points(locations, jnp.ones(locations.shape[0])),) * len(whiten)
+    return Posterior(anchors, tuple(jnp.eye(len(whiten))), white.T @ whitened, root, unexplained)

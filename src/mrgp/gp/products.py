@@ -13,9 +13,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
+from mrgp.gp.conditioning import Posterior
 from mrgp.gp.variational import Moments, Whitened
 from mrgp.kernels import Kernel, Stationary, single_kernels
-from mrgp.supports import Rule, Support, along
+from mrgp.supports import DEFAULT_RULE, Points, Rule, Support, along
+
+ROOT_JITTER = 1e-6
 
 
 class Marginal(NamedTuple):
@@ -35,6 +38,11 @@ class Marginal(NamedTuple):
         mean = jnp.exp(self.mean + 0.5 * variances)
         outer = mean[:, :, None] * mean[:, None, :]
         return Marginal(mean, outer * jnp.expm1(self.covariance))
+
+    @property
+    def variance(self) -> Float[Array, "b s"]:
+        """The variance at each node."""
+        return jnp.maximum(jnp.diagonal(self.covariance, axis1=1, axis2=2), 0.0)
 
 
 class AtNodes(NamedTuple):
@@ -82,6 +90,30 @@ class AtNodes(NamedTuple):
     def given(self, u: Float[AnyArray, " m"]) -> Marginal:
         """Return the moments given the inducing variables themselves."""
         return Marginal(self.alpha @ u, self.own - self.alpha @ self.alpha.transpose(0, 2, 1))
+
+
+def posterior_at_nodes(
+    posterior: Posterior, kernel: Kernel, x: Float[AnyArray, "b s d"], rule: Rule = DEFAULT_RULE
+) -> Marginal:
+    """Return the moments of a conditioned GP among the nodes of each region."""
+    b, s, d = x.shape
+    nodes = Points(x.reshape(b * s, d), jnp.ones(b * s))
+    cross = posterior.cross((kernel,), jnp.ones(1), nodes, rule)
+    explained = (cross @ posterior.root.T).reshape(b, s, -1)
+    own = kernel.pair(x[:, :, None, :], x[:, None, :, :])
+    covariance = own - explained @ explained.transpose(0, 2, 1)
+    return Marginal((cross @ posterior.alpha).reshape(b, s), covariance)
+
+
+def node_roots(covariance: Float[Array, "*batch s s"]) -> Float[Array, "*batch s s"]:
+    """Return what turns white numbers into draws at the nodes of each region, jointly."""
+    variances = jnp.maximum(jnp.diagonal(covariance, axis1=-2, axis2=-1), 0.0)
+    if covariance.shape[-1] == 1:
+        return jnp.sqrt(variances)[..., None]
+    # Nodes close to one another share all but their last digits.
+    scale = jnp.max(variances, -1)[..., None, None] + jnp.finfo(float).tiny
+    jitter = ROOT_JITTER * jnp.eye(covariance.shape[-1])
+    return jnp.sqrt(scale) * jnp.linalg.cholesky(covariance / scale + jitter)
 
 
 def mean_at_nodes(

@@ -40,6 +40,23 @@ class Moments(eqx.Module):
         return jnp.sum(alpha * (self.covariance @ alpha), 0)
 
 
+class Sites(eqx.Module):
+    """The same q as the prior times what data could have said: precision I + R R^T, shift S^-1 m.
+
+    R is the lower triangle of `root`. No q of this form is wider than the prior, so that it can be
+    held as a `Posterior`.
+    """
+
+    shift: Any
+    root: Any
+
+    @property
+    def natural(self) -> "Natural":
+        """The natural parameters."""
+        root = jnp.tril(self.root)
+        return Natural.optimal(self.shift, root @ root.T)
+
+
 class Natural(eqx.Module):
     """The same q by its natural parameters: `shift` = S^-1 m and `precision` = S^-1."""
 

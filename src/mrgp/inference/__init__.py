@@ -4,7 +4,8 @@ from mrgp.inference.ascent import Training
 from mrgp.inference.composite import CompositeWeights, composite_weights
 from mrgp.inference.curvature import adjust_curvature
 from mrgp.inference.dependence import Dependence, dependence
-from mrgp.inference.fitting import Fit, FitError, fit
+from mrgp.inference.fits import Fit, FitError
+from mrgp.inference.fitting import fit
 from mrgp.inference.mcmc import Chains, sample_posterior
 from mrgp.inference.objectives import Objective, objective
 from mrgp.inference.optimisers import LBFGS, Status

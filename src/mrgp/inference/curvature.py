@@ -10,7 +10,7 @@ from mrgp._types import float64
 from mrgp.data import Dataset
 from mrgp.gp import Posterior
 from mrgp.inference.clustering import cluster_rows
-from mrgp.inference.fitting import Fit
+from mrgp.inference.fits import Fit
 from mrgp.inference.sandwich import Sandwich, leading_directions
 from mrgp.inference.smoothed import Smoothed
 

@@ -1,23 +1,23 @@
 """`fit`: from a recipe and a dataset to a `Fit` that can predict."""
 
 import dataclasses
-import zlib
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Float
 
 from mrgp._types import float64, to_numpy
-from mrgp.data import Dataset, Scaling, as_seed, harmonise
+from mrgp.data import Dataset, Scaling, as_seed
 from mrgp.inference.ascent import Training, ascend
 from mrgp.inference.composite import check_words, weigh_for_fit
+from mrgp.inference.fits import Fit, FitError, checksum_of, counts_of
 from mrgp.inference.objectives import (
     Objective,
     build_objective,
     check_model,
+    is_deep,
     replace_q,
 )
 from mrgp.inference.optimisers import LBFGS, Direct, Optimum, Status, maximise
@@ -32,156 +32,11 @@ from mrgp.inference.stages import (
     warn_of_wide_regions,
 )
 from mrgp.inference.stochastic import Adam
+from mrgp.inference.trees import Gardener, fit_tree
 from mrgp.models import Network
-from mrgp.parameters import Parameter, at_limit
-from mrgp.supports import Axis, Field, same_fields
-
-Treatment = Literal["refit", "keep", "adjusted"]
-"""Parameters of the weighted data, or of each source alone, or these with a wider posterior."""
 
 NETWORK_LIMIT = 5000
 NETWORK_SETTINGS = LBFGS(tolerance=2e-5, starts=1, candidates=0)
-
-
-class FitError(RuntimeError):
-    """A fit that ended without usable parameters."""
-
-
-@dataclasses.dataclass(frozen=True, repr=False, eq=False)
-class Fit:
-    """A fitted model: recipe, parameters, posterior, scaling, and how the fit went.
-
-    Exact fits carry the training data inside their posterior; `summary` says so. `history` is the
-    bound after each step of L-BFGS. For Adam it is the mean over each stretch of 50 steps, on
-    minibatches their noisy estimate, with the bound of all the data at the end.
-    """
-
-    recipe: Any
-    model: Any
-    state: Any
-    scaling: Scaling
-    inputs: tuple[str, ...]
-    units: dict[str, str | None]
-    counts: dict[tuple[str, str], tuple[int, int]]
-    weights: dict[tuple[str, str], float]
-    history: Float[np.ndarray, " steps"]
-    status: Status
-    optimiser: LBFGS | Adam
-    training: Training | None
-    axes: tuple[Axis | None, ...] | None
-    covariates: tuple[Field, ...] | None
-    checksum: int
-    treatment: Treatment = "refit"
-
-    @property
-    def processes(self) -> tuple[tuple[str, str], ...]:
-        """The pairs (source, task) that were fitted."""
-        return self.model.processes
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """Names of the tasks."""
-        return tuple(dict.fromkeys(task for _, task in self.processes))
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """Names of the sources."""
-        return tuple(dict.fromkeys(source for source, _ in self.processes))
-
-    @float64
-    def parameters(self) -> dict[str, np.ndarray]:
-        """Return every parameter by name, in the user's units."""
-        return self.model.report(self.scaling)
-
-    @float64
-    def resume(
-        self, data: Dataset, *, optimiser: Any = None, progress: Any = "auto", throw: bool = True
-    ) -> "Fit":
-        """Go on with a fit that was interrupted or ran out of steps, on the same data.
-
-        A stochastic fit goes on exactly where it stopped, also after `save` and `load`; others
-        start again from the parameters found. `optimiser` may give other numbers of steps and
-        halvings.
-        """
-        if self.treatment != "refit":
-            what = {"keep": 'with hyperparameters="keep"', "adjusted": "by adjust_curvature"}
-            raise ValueError(
-                f"resume: this fit was made {what[self.treatment]}, and has nothing to go on with."
-            )
-        data = self.same_data(data)
-        seen = self.recipe.view(data)
-        settings = self._same_settings(optimiser or self.optimiser)
-        natural = self.training is not None and self.training.natural
-        model = self.model.with_q() if natural else self.model
-        target = build_objective(model, seen, self.scaling, self.weights)
-        optimum = _optimise(target, settings, 0, progress, self.scaling, seen, self.training)
-        return _finish(self.recipe, data, seen, target, optimum, settings, self.scaling, throw)
-
-    def same_data(self, data: Dataset, where: str = "resume") -> Dataset:
-        """Return the data in the order and the numbers of the fit, or say how they differ."""
-        counts = _counts(data)
-        if counts != self.counts:
-            raise ValueError(
-                f"{where} goes on with the data of the fit, which had {_in_words(self.counts)};"
-                f" these have {_in_words(counts)}. Call fit for other data."
-            )
-        if data.inputs != self.inputs or not same_fields(data.covariates, self.covariates):
-            raise ValueError(
-                f"{where}: the inputs or their covariates are not those of the fit: {self.inputs}."
-            )
-        ordered = Dataset(
-            o.replace(support=harmonise(o.support, self.axes, o.label))
-            for o in (data[p] for p in self.processes)
-        )
-        if _checksum(ordered) != self.checksum:
-            raise ValueError(
-                f"{where} goes on with the data of the fit, but these have other values. Call fit"
-                " for other data."
-            )
-        return ordered
-
-    def _same_settings(self, settings: Any) -> LBFGS | Adam:
-        if type(settings) is not type(self.optimiser):
-            raise ValueError(
-                f"resume: the fit was made with {type(self.optimiser).__name__}; got"
-                f" {type(settings).__name__}."
-            )
-        if isinstance(settings, LBFGS):
-            return dataclasses.replace(settings, starts=1, candidates=0)
-        free = {"steps": settings.steps, "halvings": settings.halvings}
-        if dataclasses.replace(self.optimiser, **free) != settings:
-            raise ValueError(
-                f"resume: only steps and halvings may differ from the first run's {self.optimiser}."
-            )
-        return settings
-
-    def summary(self) -> str:
-        """Describe the fit in words: data, status, parameters."""
-        lines = [f"{_recipe_name(self.recipe)}, {self.status}"]
-        if len(self.history):
-            lines.append(f"  log evidence or bound, with log prior: {self.history[-1]:.3f}")
-        for process, (used, missing) in self.counts.items():
-            dropped = f", {missing} missing left out" if missing else ""
-            weight = self.weights[process]
-            weighted = f", composite weight {weight:.3g}" if weight != 1 else ""
-            values = "1 value" if used == 1 else f"{used} values"
-            units = f" in {self.units[process[1]]}" if self.units.get(process[1]) else ""
-            lines.append(f"  {process[0]}, {process[1]}: {values}{units}{dropped}{weighted}")
-        if self.treatment == "keep":
-            lines.append("  parameters are those of each source on its own")
-        if self.treatment == "adjusted":
-            lines.append("  the posterior was widened by adjust_curvature")
-        lines.append(f"  {self.model.account(self.state)}")
-        values, named = self.parameters(), self.model.named()
-        width = max(map(len, values), default=0)
-        for name, value in values.items():
-            numbers = ", ".join(f"{v:.4g}" for v in np.ravel(value))
-            lines.append(f"  {name:<{width}}  {numbers}{_remark(named.get(name))}")
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        used = sum(n for n, _ in self.counts.values())
-        return f"Fit({_recipe_name(self.recipe)}, {used} values, {self.status})"
 
 
 @float64
@@ -195,17 +50,18 @@ def fit(
     optimiser: Any = None,
     progress: Any = "auto",
     throw: bool = True,
+    reuse: Fit | None = None,
 ) -> Fit:
     """Fit a model to data.
 
     `weights` are composite weights, by (source, task) or by source; "auto" finds them with
     `composite_weights`. `hyperparameters="keep"` holds the parameters at those of each source on
     its own, from which the weights come; "refit" fits them to the weighted data. `optimiser` is
-    `LBFGS` or
-    `Adam` with settings of your own; the default is L-BFGS, and Adam on minibatches for
+    `LBFGS` or `Adam` with settings of your own; the default is L-BFGS, and Adam on minibatches for
     `method="svgp"`. `progress` is "auto", "bar", "lines", None or an object; Ctrl-C stops the fit
-    and keeps the best parameters. A numerical failure raises `FitError` unless `throw=False`, and
-    is then told by `Fit.status`.
+    and keeps the best parameters. `reuse` is an earlier fit of a deep model: parts of it that had
+    the same data and settings, such as the base of a source, are taken as they are. A numerical
+    failure raises `FitError` unless `throw=False`, and is then told by `Fit.status`.
 
     >>> import mrgp
     >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
@@ -223,7 +79,11 @@ def fit(
     if not isinstance(optimiser, LBFGS | Adam | None):
         raise TypeError(f"optimiser= takes mrgp.LBFGS() or mrgp.Adam(); got {optimiser!r}.")
     check_words(weights, hyperparameters, optimiser)
+    _check_deep(model, hyperparameters, reuse)
     seen = model.view(data)
+    if is_deep(model):
+        data = Dataset([data[process] for process in seen.processes])
+        return _fit_tree(model, data, seen, key, weights, optimiser, progress, throw, reuse)
     scaling = Scaling.of(seen)
     by_source, alone = weigh_for_fit(model, data, weights, hyperparameters, key, progress)
     if alone is not None:
@@ -247,6 +107,81 @@ def fit(
         optimum = _optimise(target, brief, as_seed(key), None, scaling, seen)
         optimum = dataclasses.replace(optimum, status=stopped)
     return _finish(model, data, seen, target, optimum, settings, scaling, throw)
+
+
+def resume(fit: Fit, data: Dataset, optimiser: Any, progress: Any, throw: bool) -> Fit:
+    """Go on with a fit on the same data."""
+    if fit.treatment != "refit":
+        what = {"keep": 'with hyperparameters="keep"', "adjusted": "by adjust_curvature"}
+        raise ValueError(
+            f"resume: this fit was made {what[fit.treatment]}, and has nothing to go on with."
+        )
+    if is_deep(fit.recipe):
+        data = Dataset([data[p] for p in fit.processes if p in data.processes])
+    data = fit.same_data(data)
+    seen = fit.recipe.view(data)
+    if fit.parts:
+        return _fit_tree(
+            fit.recipe, data, seen, fit.key, fit.weights, optimiser, progress, throw, fit
+        )
+    settings = _same_settings(fit, optimiser or fit.optimiser)
+    natural = fit.training is not None and fit.training.natural
+    model = fit.model.with_q() if natural else fit.model
+    target = build_objective(model, seen, fit.scaling, fit.weights)
+    optimum = _optimise(target, settings, 0, progress, fit.scaling, seen, fit.training)
+    return _finish(fit.recipe, data, seen, target, optimum, settings, fit.scaling, throw)
+
+
+def _same_settings(fit: Fit, settings: Any) -> LBFGS | Adam:
+    if type(settings) is not type(fit.optimiser):
+        raise ValueError(
+            f"resume: the fit was made with {type(fit.optimiser).__name__}; got"
+            f" {type(settings).__name__}."
+        )
+    if isinstance(settings, LBFGS):
+        return dataclasses.replace(settings, starts=1, candidates=0)
+    free = {"steps": settings.steps, "halvings": settings.halvings}
+    if dataclasses.replace(fit.optimiser, **free) != settings:
+        raise ValueError(
+            f"resume: only steps and halvings may differ from the first run's {fit.optimiser}."
+        )
+    return settings
+
+
+def _check_deep(recipe: Any, hyperparameters: str, reuse: Fit | None) -> None:
+    """Refuse what only deep models, or only others, can do."""
+    name = type(recipe).__name__
+    if is_deep(recipe) and hyperparameters != "refit":
+        raise ValueError(
+            f'{name}: hyperparameters="keep" is for models that sources share; here each source has'
+            " parameters of its own."
+        )
+    if reuse is not None and not (is_deep(recipe) and isinstance(reuse, Fit)):
+        raise ValueError(
+            f"fit: reuse= takes an earlier fit of a deep model; got {type(reuse).__name__} for"
+            f" {name}."
+        )
+
+
+def _fit_tree(
+    recipe: Any,
+    data: Dataset,
+    seen: Dataset,
+    key: Any,
+    weights: Any,
+    optimiser: Any,
+    progress: Any,
+    throw: bool,
+    earlier: Fit | None,
+) -> Fit:
+    parts = {} if earlier is None else earlier.parts
+    gardener = Gardener(fit, key, optimiser, progress, parts)
+    inner = getattr(recipe, "model", recipe)
+    optimum, state, target = fit_tree(inner, seen, weights, gardener)
+    settings = optimiser or LBFGS()
+    scaling = Scaling.plain(seen)
+    found = _finish(recipe, data, seen, target, optimum, settings, scaling, throw, state)
+    return dataclasses.replace(found, parts=gardener.parts, key=as_seed(key))
 
 
 def _keep(
@@ -302,9 +237,10 @@ def _finish(
     settings: LBFGS | Adam,
     scaling: Scaling,
     throw: bool,
+    state: Any = None,
 ) -> Fit:
     """Condition on all the data with the parameters found, and say how it went."""
-    state = to_numpy(_condition(optimum.model, target.records))
+    state = to_numpy(_condition(optimum.model, target.records)) if state is None else state
     if isinstance(optimum.model, Network):
         warn_of_wide_regions(to_numpy(optimum.model), seen)
     status = optimum.status
@@ -319,7 +255,7 @@ def _finish(
         scaling=scaling,
         inputs=data.inputs,
         units=data.units,
-        counts=_counts(data),
+        counts=counts_of(data),
         weights={p: float(r.weight) for p, r in zip(seen.processes, target.records, strict=True)},
         history=optimum.history,
         status=status,
@@ -327,36 +263,13 @@ def _finish(
         training=optimum.training,
         axes=data.axes,
         covariates=data.covariates,
-        checksum=_checksum(data),
-    )
-
-
-def _checksum(data: Dataset) -> int:
-    """Return a number that tells other values apart."""
-    return zlib.crc32(np.concatenate([o.y[o.observed] for o in data]).tobytes())
-
-
-def _counts(data: Dataset) -> dict[tuple[str, str], tuple[int, int]]:
-    return {o.process: (int(o.observed.sum()), int((~o.observed).sum())) for o in data}
-
-
-def _in_words(counts: dict[tuple[str, str], tuple[int, int]]) -> str:
-    return ", ".join(
-        f"{used} values of {source}, {task}" for (source, task), (used, _) in counts.items()
+        checksum=checksum_of(data),
     )
 
 
 @eqx.filter_jit
 def _condition(model: Any, records: Any) -> Any:
     return model.condition(records)
-
-
-def _remark(parameter: Parameter | None) -> str:
-    if parameter is None:
-        return ""
-    if not parameter.trainable:
-        return "  (fixed)"
-    return "  (at its limit)" if at_limit(parameter) else ""
 
 
 def _is_finite(tree: Any) -> bool:
@@ -369,9 +282,3 @@ def _diagnosis(data: Dataset, status: Status) -> str:
         f"The fit failed: {status.message}. Values range over {'; '.join(ranges)}. Look for extreme"
         " values, or starting values and known noise variances far from the data's scale."
     )
-
-
-def _recipe_name(recipe: Any) -> str:
-    inner = getattr(recipe, "model", None)
-    name = type(recipe).__name__
-    return name if inner is None else f"{name}({_recipe_name(inner)})"

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from mrgp._types import float64
 from mrgp.data import Dataset, Record, Scaling, process_weights
-from mrgp.models import Dependent, Recipe, VBAgg
+from mrgp.models import MRDGP, Cascade, Dependent, Recipe, VBAgg
 from mrgp.parameters import log_prior, partition
 
 
@@ -75,7 +75,8 @@ def objective(
     """
     check_model(model, weights)
     seen = model.view(data)
-    return build_objective(model.build(seen, key), seen, Scaling.of(seen), weights)
+    scaling = Scaling.plain(seen) if is_deep(model) else Scaling.of(seen)
+    return build_objective(model.build(seen, key), seen, scaling, weights)
 
 
 def check_model(model: Any, weights: Mapping[Any, float] | str | None) -> None:
@@ -87,12 +88,22 @@ def check_model(model: Any, weights: Mapping[Any, float] | str | None) -> None:
         )
     if isinstance(getattr(model, "model", model), VBAgg) and weights is not None:
         raise ValueError("VBAgg has all weights one by definition; use MRGP to weight sources.")
+    if is_deep(model) and isinstance(weights, str):
+        raise ValueError(
+            f"{type(model).__name__} has a GP for every source, so that no evidence is counted"
+            " twice, and no rule for composite weights; give weights={source: number}, or none."
+        )
     dependent = any(isinstance(m, Dependent) for m in (model, getattr(model, "model", None)))
     if dependent and not _all_one(weights):
         raise ValueError(
             "Dependent counts shared errors once, and so has all weights one; use MRGP to weight"
             " sources."
         )
+
+
+def is_deep(recipe: Any) -> bool:
+    """Tell whether a recipe makes a tree of GPs."""
+    return isinstance(getattr(recipe, "model", recipe), MRDGP | Cascade)
 
 
 def _all_one(weights: Mapping[Any, float] | str | None) -> bool:

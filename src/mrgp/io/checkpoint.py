@@ -16,7 +16,7 @@ from mrgp import gp, inference, kernels, models, parameters, supports
 from mrgp.data import Scaling
 from mrgp.inference import Fit
 
-SCHEMA = 3
+SCHEMA = 4
 HEADER = "header.json"
 
 _CLASSES = (
@@ -30,8 +30,11 @@ _CLASSES = (
     gp.Posterior,
     gp.Whitened,
     gp.Mixture,
+    gp.Sites,
     models.MRGP,
     models.MRGPRN,
+    models.MRDGP,
+    models.Cascade,
     models.VBAgg,
     models.CenterPoint,
     models.Dependent,
@@ -42,6 +45,10 @@ _CLASSES = (
     models.NetworkPosterior,
     models.Factors,
     models.Tasks,
+    models.Tree,
+    models.Part,
+    models.Node,
+    models.Blend,
     supports.Points,
     supports.Nodes,
     supports.Boxes,

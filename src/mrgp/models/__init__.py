@@ -2,32 +2,45 @@
 
 from mrgp.models.baselines import CenterPoint, VBAgg
 from mrgp.models.coregionalised import Coregionalised
+from mrgp.models.deep import MRDGP, Cascade
 from mrgp.models.dependent import Dependent, DependentGP
 from mrgp.models.factors import Factors, naturals_of, spread_q, trained_q
+from mrgp.models.growing import Made, grow
 from mrgp.models.mrgp import MRGP
 from mrgp.models.mrgprn import MRGPRN, begin
 from mrgp.models.network import Network, NetworkPosterior
+from mrgp.models.parts import Blend, Node, Part
 from mrgp.models.recipe import Built, Process, Recipe
 from mrgp.models.single import SingleGP
 from mrgp.models.tasks import Tasks
+from mrgp.models.tree import Components, Tree
 
 __all__ = [
+    "MRDGP",
     "MRGP",
     "MRGPRN",
+    "Blend",
     "Built",
+    "Cascade",
     "CenterPoint",
+    "Components",
     "Coregionalised",
     "Dependent",
     "DependentGP",
     "Factors",
+    "Made",
     "Network",
     "NetworkPosterior",
+    "Node",
+    "Part",
     "Process",
     "Recipe",
     "SingleGP",
     "Tasks",
+    "Tree",
     "VBAgg",
     "begin",
+    "grow",
     "naturals_of",
     "spread_q",
     "trained_q",

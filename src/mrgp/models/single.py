@@ -9,14 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from mrgp._linalg import cholesky
 from mrgp._types import AnyArray
 from mrgp.data import Record, Scaling
 from mrgp.gp import (
     Kernels,
     LinearGaussian,
+    Marginal,
     Moments,
     Natural,
     Posterior,
+    Sites,
     Smoother,
     Sources,
     Whitened,
@@ -26,7 +29,9 @@ from mrgp.gp import (
     exact_posterior,
     exact_smoother,
     expected_log_likelihood,
+    inducing_posterior,
     information,
+    posterior_at_nodes,
     sparse_smoother,
     whiteners,
 )
@@ -34,9 +39,10 @@ from mrgp.kernels import Kernel, kernel_parameters
 from mrgp.likelihoods import tempering_constant
 from mrgp.models.recipe import Process
 from mrgp.parameters import Parameter, real, unwrap
-from mrgp.supports import Rule, Support
+from mrgp.supports import Points, Rule, Support
 
 LOOSE = 0.05
+SITE_JITTER = 1e-9
 
 
 class SingleGP(eqx.Module):
@@ -63,6 +69,9 @@ class SingleGP(eqx.Module):
     def log_evidence(self, records: Sequence[Record]) -> Float[Array, ""]:
         """Return the exact log evidence, or a bound on it where there are inducing inputs."""
         model = unwrap(self)
+        if isinstance(model.q, Sites):
+            moments, divergence = model.q.natural.moments()
+            return self.expected_log_likelihood(moments, records) - divergence
         if model.q is not None:
             return self.expected_log_likelihood(model.q, records) - model.q.divergence
         data = model._linear_gaussian(records)
@@ -123,6 +132,10 @@ class SingleGP(eqx.Module):
         """Condition the latent field on the records."""
         model = unwrap(self)
         data = model._linear_gaussian(records)
+        if isinstance(model.q, Sites):
+            whiten = whiteners((model.kernel,), model.locations)
+            basis, score = jnp.tril(model.q.root), jnp.asarray(model.q.shift)
+            return inducing_posterior(score, basis, model.locations, whiten, jnp.zeros(()))
         if model.locations is None:
             return exact_posterior((model.kernel,), data, model.rule)
         return collapsed_posterior((model.kernel,), data, model.locations, model.rule)
@@ -163,6 +176,23 @@ class SingleGP(eqx.Module):
         ratio = model._ratio(source)[None]
         mean, variance = state.moments((model.kernel,), ratio, support, model.rule)
         return model._prior_mean(support, source) + mean, variance
+
+    def at_nodes(self, state: Posterior, x: Float[AnyArray, "b s d"]) -> Marginal:
+        """Return mean and covariance of f among the nodes of each region."""
+        model = unwrap(self)
+        found = posterior_at_nodes(state, model.kernel, x, model.rule)
+        nodes = Points(x.reshape(-1, x.shape[2]), jnp.ones(x.shape[0] * x.shape[1]))
+        level = model._prior_mean(nodes, None).reshape(x.shape[:2])
+        return Marginal(level + found.mean, found.covariance)
+
+    def with_sites(self, locations: Any, records: Sequence[Record]) -> "SingleGP":
+        """Return the model with a q(u) of its own to train, which starts at the best one."""
+        placed = dataclasses.replace(self, locations=locations, q=None)
+        best = placed.optimal_q(records)
+        inner = best.precision - jnp.eye(len(best.shift))
+        root = cholesky(inner + SITE_JITTER * jnp.trace(inner) / len(inner) * jnp.eye(len(inner)))
+        sites = Sites(real(np.asarray(best.shift)), real(np.asarray(root)))
+        return dataclasses.replace(placed, q=sites)
 
     def joint(
         self, state: Posterior, support: Support, task: str, source: str | None

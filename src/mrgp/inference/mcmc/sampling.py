@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from mrgp._types import float64, to_numpy
 from mrgp.data import Dataset, Scaling, as_key
 from mrgp.inference.composite import composite_weights
-from mrgp.inference.fitting import FitError
+from mrgp.inference.fits import FitError
 from mrgp.inference.mcmc.chains import FAIR, Chains, worst_r_hat
 from mrgp.inference.mcmc.gibbs import Gibbs
 from mrgp.inference.mcmc.metropolis import Draw, Marginal, cool

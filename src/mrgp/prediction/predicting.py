@@ -1,6 +1,5 @@
-"""`predict` a task on any support, and the `Prediction` it returns."""
+"""`predict` a task on any support."""
 
-import dataclasses
 import warnings
 from typing import Any
 
@@ -8,7 +7,6 @@ import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtr, ndtri
 
 from mrgp._types import float64
 from mrgp.data import as_key
@@ -16,159 +14,15 @@ from mrgp.gp import too_few_nodes
 from mrgp.inference import Chains, Fit
 from mrgp.inference.alignment import aligned, labelled
 from mrgp.inference.objectives import as_arrays
-from mrgp.models import Network
+from mrgp.models import Network, Tree
 from mrgp.parameters import unwrap
+from mrgp.prediction.values import Components, Prediction, Vector
 from mrgp.supports import Support
 
 CHUNK_BYTES = 2**26
 SMALLEST_CHUNK, LARGEST_CHUNK = 2**6, 2**14
 LARGEST_JOINT = 5000
-BISECTIONS = 60
 DEFAULT_SAMPLES, DRAWS = 50, 100
-
-Vector = Float[np.ndarray, " n"]
-Components = Float[np.ndarray, "k n"]
-
-
-@dataclasses.dataclass(frozen=True, repr=False, eq=False)
-class Prediction:
-    """A Gaussian, or a mixture of Gaussians, for each region of a support.
-
-    Mixture components lie along the first axis of `weights`, `means` and `variances`; a Gaussian
-    has one. `covariance` is there after `predict(..., joint=True)`.
-    """
-
-    support: Support
-    task: str
-    source: str | None
-    units: str | None
-    weights: Components
-    means: Components
-    variances: Components
-    covariance: Float[np.ndarray, "n n"] | None = None
-
-    def __len__(self) -> int:
-        return self.means.shape[1]
-
-    @property
-    def mean(self) -> Vector:
-        """The expected value."""
-        return (self.weights * self.means).sum(0)
-
-    @property
-    def variance(self) -> Vector:
-        """The variance."""
-        return (self.weights * (self.variances + (self.means - self.mean) ** 2)).sum(0)
-
-    @property
-    def std(self) -> Vector:
-        """The standard deviation."""
-        return np.sqrt(self.variance)
-
-    def cdf(self, value: Any) -> Vector:
-        """Return P(value <= t) for each region; `value` is one number or one for each."""
-        return (self.weights * ndtr(self._standardise(value))).sum(0)
-
-    def exceedance(self, threshold: Any) -> Vector:
-        """Return the probability of a value above a threshold."""
-        return (self.weights * ndtr(-self._standardise(threshold))).sum(0)
-
-    def _standardise(self, value: Any) -> Components:
-        """Return (value - mean) / sd; a sd of zero counts as the smallest number."""
-        if np.shape(value) not in ((), (len(self),)):
-            raise ValueError(
-                f"Give one number, or {len(self)}, one a region; got shape {np.shape(value)}."
-            )
-        sd = np.sqrt(np.maximum(self.variances, np.finfo(float).tiny))
-        with np.errstate(over="ignore"):
-            return (np.asarray(value, np.float64) - self.means) / sd
-
-    def log_density(self, value: Any) -> Vector:
-        """Return the log predictive density of one value for each region."""
-        variances = np.maximum(self.variances, np.finfo(float).tiny)
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            squares = self._standardise(value) ** 2
-            logs = np.log(self.weights) - 0.5 * (squares + np.log(2 * np.pi * variances))
-            return np.logaddexp.reduce(logs, axis=0)
-
-    def quantile(self, q: float) -> Vector:
-        """Return the q-quantile for each region."""
-        if not (np.ndim(q) == 0 and 0 < q < 1):
-            raise ValueError(f"quantile: q must be one number between 0 and 1; got {q}.")
-        ends = self.means + ndtri(q) * np.sqrt(self.variances)
-        low, high = ends.min(0), ends.max(0)
-        if len(self.means) == 1:
-            return low
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (low + high)
-            below = self.cdf(middle) < q
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return 0.5 * (low + high)
-
-    def interval(self, level: float = 0.95) -> tuple[Vector, Vector]:
-        """Return the central interval of a probability."""
-        if not (np.ndim(level) == 0 and 0 < level < 1):
-            raise ValueError(
-                f"interval: the level must be one number between 0 and 1; got {level}."
-            )
-        return self.quantile(0.5 - 0.5 * level), self.quantile(0.5 + 0.5 * level)
-
-    def sample(self, key: Any = 0, n: int = 1) -> Float[np.ndarray, "j n"]:
-        """Draw `n` samples, shape [n, regions].
-
-        They are joint over the regions after `predict(..., joint=True)`, and independent from
-        region to region otherwise. A draw belongs to the regions predicted together.
-        """
-        if not isinstance(n, int | np.integer) or n < 0:
-            raise ValueError(f"sample: n must be a whole number of draws; got {n}.")
-        rng = np.random.default_rng(np.asarray(jax.random.key_data(as_key(key))))
-        shape = (n, len(self))
-        if self.covariance is not None:
-            values, vectors = np.linalg.eigh(self.covariance)
-            root = vectors * np.sqrt(np.maximum(values, 0.0))
-            return self.mean + rng.standard_normal(shape) @ root.T
-        cumulative = np.cumsum(self.weights, 0)[:, None, :]
-        component = (rng.uniform(size=shape)[None] > cumulative[:-1]).sum(0)
-        columns = np.arange(len(self))
-        mean, variance = self.means[component, columns], self.variances[component, columns]
-        return mean + np.sqrt(variance) * rng.standard_normal(shape)
-
-    def to_frame(self, level: float = 0.95) -> Any:
-        """Return a data frame: regions, mean, std and the ends of a central interval.
-
-        Dates, degrees and outlines are as they were read.
-
-        >>> import mrgp
-        >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
-        >>> fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([sensors]))
-        >>> list(mrgp.predict(fit, mrgp.intervals([0.0], [2.0])).to_frame())
-        ['x1_lower', 'x1_upper', 'mean', 'std', 'lower_95', 'upper_95']
-        """
-        from mrgp.io.frames import to_frame
-
-        return to_frame(self, level)
-
-    def to_grid(self, like: Any = None, local: bool = False) -> Any:
-        """Return an xarray Dataset of mean, std, lower and upper, if the regions form a grid.
-
-        `like` lends its coordinates; `local=True` gives dates as wall-clock times of their zone
-        instead of UTC.
-        """
-        from mrgp.io.grids import to_grid
-
-        return to_grid(self, like, local)
-
-    def __repr__(self) -> str:
-        what = self.task if self.source is None else f"{self.task} as {self.source} reports it"
-        units = f" {self.units}" if self.units else ""
-        if len(self) == 0:
-            return f"Prediction({what}, no regions)"
-        regions = "1 region" if len(self) == 1 else f"{len(self)} regions"
-        return (
-            f"Prediction({what}, {regions}: mean {self.mean.min():.4g} to"
-            f" {self.mean.max():.4g}{units}, sd {self.std.min():.3g} to"
-            f" {self.std.max():.3g}{units})"
-        )
 
 
 @float64
@@ -192,8 +46,10 @@ def predict(
     Mean and variance are in closed form. What a network of GPs predicts is not Gaussian: its shape
     is that of a mixture over `samples` draws of the weights W (default 50; 0 gives one Gaussian),
     made with `key` at the inducing variables, so that a region gets the same answer alone or among
-    others. With `joint=True`, and for other models, the prediction is one Gaussian. From chains
-    it is a mixture over `samples` of their draws (default 100).
+    others. What a deep model predicts is a mixture over its experts and `samples` paths through
+    the tree (default: those of the recipe), with `experts` and `weights` beside it. With
+    `joint=True`, and for other models, the prediction is one Gaussian. From chains it is a mixture
+    over `samples` of their draws (default 100).
 
     >>> import mrgp
     >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
@@ -213,6 +69,17 @@ def predict(
     task, source = _resolve(fit, task, source, noise)
     centred = aligned(fit, support)
     count = _samples(fit, samples, joint)
+    made = {
+        "support": labelled(fit, support),
+        "task": task,
+        "source": source,
+        "units": fit.units.get(task),
+    }
+    if isinstance(fit, Fit) and isinstance(fit.model, Tree) and not joint and len(support):
+        added = fit.model.observation_noise((str(source), task)) if noise else 0.0
+        whole, experts, shares = _of_tree(fit, centred, task, source, as_key(key), count, added)
+        alone = {label: Prediction(**made, **_named(found)) for label, found in experts.items()}
+        return Prediction(**made, **_named(whole), experts=alone, weights=shares)
     if isinstance(fit, Chains):
         if joint:
             raise ValueError(
@@ -229,16 +96,38 @@ def predict(
             variances = variances + added
             covariance = None if covariance is None else covariance + added * np.eye(len(centred))
     means = means + fit.scaling.offset[fit.scaling.index(task)] * np.asarray(centred.total)
-    return Prediction(
-        support=labelled(fit, support),
-        task=task,
-        source=source,
-        units=fit.units.get(task),
-        weights=weights,
-        means=means,
-        variances=variances,
-        covariance=covariance,
-    )
+    return Prediction(**made, **_named((weights, means, variances)), covariance=covariance)
+
+
+def _named(components: tuple[Components, Components, Components]) -> dict[str, Any]:
+    return dict(zip(("component_weights", "means", "variances"), components, strict=True))
+
+
+def _of_tree(
+    fit: Fit,
+    support: Support,
+    task: str,
+    source: str | None,
+    key: jax.Array,
+    count: int,
+    noise: float,
+) -> tuple[Any, dict[str, Any], dict[str, Vector]]:
+    """Return components of a deep model's prediction, those of its experts, and their weights."""
+    n, size = len(support), _chunk_size(fit, support)
+    model, state = as_arrays((fit.model, fit.state))
+    parts = []
+    for start in range(0, n, size):
+        rows = np.minimum(np.arange(start, start + size), n - 1)
+        part = as_arrays(support[rows])
+        found = _compiled("components", model, state, part, task, source, key, count)
+        parts.append(jax.tree.map(lambda x, s=start: np.asarray(x)[: n - s], found))
+    whole = jax.tree.map(lambda *several: np.concatenate(several), *parts)
+    experts = {}
+    for label, (means, variances) in whole.experts.items():
+        weights = np.full(means.shape, 1.0 / means.shape[1])
+        experts[label] = (weights.T, means.T, variances.T + noise)
+    mixture = (whole.weights.T, whole.means.T, whole.variances.T + noise)
+    return mixture, experts, whole.shares
 
 
 def _of_fit(
@@ -260,7 +149,7 @@ def _of_fit(
         mean, variance = _moments(fit, support, task, source)
         covariance = None
     weights, means, variances = np.ones((1, len(mean))), mean[None], variance[None]
-    if count:
+    if count and isinstance(fit.model, Network):
         weights, means, variances = _mixture(fit, support, task, source, key, count)
         means, variances = _with_moments(weights, means, variances, mean, variance)
     return weights, means, variances, covariance
@@ -279,6 +168,8 @@ def _samples(fit: Fit | Chains, samples: int | None, joint: bool) -> int:
         raise ValueError(f"predict: samples must be a whole number, or None; got {samples!r}.")
     if isinstance(fit, Chains):
         return DRAWS if samples is None else max(int(samples), 1)
+    if isinstance(fit.model, Tree):
+        return fit.model.samples if samples is None else max(int(samples), 1)
     if joint or not isinstance(fit.model, Network):
         return 0
     return DEFAULT_SAMPLES if samples is None else int(samples)

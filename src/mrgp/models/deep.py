@@ -1,0 +1,367 @@
+"""The recipes of deep models: the tree of MR-DGP, and the chain of MR-CASCADE (theory 5 and 6)."""
+
+import dataclasses
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import equinox as eqx
+import numpy as np
+
+from mrgp._types import float64, to_numpy
+from mrgp.data import Dataset, Scaling
+from mrgp.gp import Inducing
+from mrgp.kernels import Kernel
+from mrgp.models.growing import Made, Plan, grow
+from mrgp.models.mixing import Mixing
+from mrgp.models.mrgp import MRGP, Method
+from mrgp.models.parts import Blend, Node
+from mrgp.models.recipe import Process
+from mrgp.models.tree import Tree, Variance
+from mrgp.supports import DEFAULT_RULE, Geometry, Rule, Support
+
+MeanDeep = Literal["identity", "linear"]
+Stage = Literal["bases", "experts", "joint"]
+SCHEDULES = {"cut": ("bases", "experts"), "joint": ("bases", "experts", "joint")}
+
+
+@dataclasses.dataclass(frozen=True)
+class MRDGP:
+    """The multi-resolution deep GP: experts learn how each source maps to the target, and mix.
+
+    Every source has a base GP of its own, and every source but the target a deep GP that maps its
+    base to the `target` (a source, or a pair (source, task); default: the source of the finest
+    support). `order` lists sources by trust, target first, or maps tasks to such lists; by default
+    finer supports come first. Other tasks are mixed in the same way, and their mixtures mapped to
+    the target. `deep_inputs` names inputs over which these maps may change.
+
+    `kernel_base` is a kernel, or one for each source; `kernel_deep` sees the inputs "value" and
+    `deep_inputs`, and may be given for each source, or other task, too. Maps vary about the
+    identity, or with `mean_deep="linear"` about a line. `mixing` weighs experts by what their bases
+    know ("reliability"), by the experts' own variances ("precision"), equally ("average"), not at
+    all ("base"), or by a function of the inputs [n, d] that returns weights [n, experts];
+    `variance="independent"` adds the experts' errors as if they were independent. `schedule` is
+    "cut" (bases first, then experts), "joint" (then all together), or a list of these stages.
+    `samples` is the number of paths drawn through the tree.
+
+    >>> MRDGP(target="sensors").mixing
+    'reliability'
+    """
+
+    target: Any = None
+    order: Any = None
+    deep_inputs: Any = ()
+    kernel_base: Any = None
+    kernel_deep: Any = None
+    mixing: Any = "reliability"
+    schedule: Any = "cut"
+    samples: Any = 20
+    inducing: Any = None
+    inducing_deep: Any = None
+    method: str = "auto"
+    mean_deep: str = "identity"
+    variance: str = "mixture"
+    priors: bool = True
+    quadrature: Any = DEFAULT_RULE
+
+    def __post_init__(self) -> None:
+        if not callable(self.mixing):
+            _check_choice(self, "mixing", Mixing, " or a function of the inputs")
+        _check_choice(self, "variance", Variance)
+        _check_common(self)
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The stages of a fit."""
+        return _stages(self.schedule)
+
+    def view(self, data: Dataset) -> Dataset:
+        """Return the data as they are."""
+        return data
+
+    def plan(self, data: Dataset) -> Plan:
+        """Return the tree for a dataset: which GPs there are, and what each takes and explains."""
+        source, task = self._target(data)
+        names = [t for t in data.tasks if t != task] + [task]
+        several = len(names) > 1
+        nodes: list[Node] = []
+        blends: list[Blend] = []
+        for name in names:
+            ordered = self._order(data, name, source if name == task else None)
+            bases = [Node(_called("base", s, name, several), (s, name)) for s in ordered]
+            target = bases[0]
+            layers = [
+                Node(_called("expert", s, name, several), target.process, base.name, s)
+                for s, base in zip(ordered[1:], bases[1:], strict=True)
+            ]
+            if name == task:
+                layers += [
+                    Node(_called("expert", b.task, name, several), target.process, b.name, b.task)
+                    for b in blends
+                ]
+            nodes += [*bases, *layers]
+            experts = [(ordered[0], target.name)]
+            for layer in layers:
+                taken = [label for label, _ in experts]
+                label = f"{layer.label} (task)" if layer.label in taken else layer.label
+                experts.append((label, layer.name))
+            blends.append(Blend(f"mixture[{name}]", name, ordered[0], tuple(experts)))
+        _check_keys(self, data, [n.label for n in nodes if n.parent is not None])
+        return Plan(tuple(nodes), tuple(blends))
+
+    @float64
+    def build(self, data: Dataset, key: Any = 0) -> Tree:
+        """Make the tree with untrained parts."""
+        return _build(self, data, key)
+
+    def _target(self, data: Dataset) -> Process:
+        if self.target is None and self.order is None:
+            task = data.tasks[0]
+            return _by_size(data, task)[0], task
+        target = self.target
+        if target is None:
+            # The order has the target first; of several tasks, the first is the target's.
+            mapped = isinstance(self.order, Mapping)
+            task = next(iter(self.order)) if mapped else None
+            target = (self.order[task][0], task) if mapped else self.order[0]
+        named = (target,) if isinstance(target, str) else tuple(target)
+        found = [p for p in data.processes if named in (p, p[:1])]
+        if len(found) != 1:
+            what = "has several tasks; give a pair (source, task)" if found else "is no source"
+            raise ValueError(
+                f"MRDGP: target={target!r} {what}. The processes are {data.processes}."
+            )
+        return found[0]
+
+    def _order(self, data: Dataset, task: str, target: str | None) -> list[str]:
+        """Return the sources of a task, those trusted most first."""
+        there = _by_size(data, task)
+        given = self.order
+        if isinstance(given, Mapping):
+            unknown = [name for name in given if name not in data.tasks]
+            if unknown:
+                raise ValueError(
+                    f"MRDGP: order= has {unknown[0]!r}, which is no task; they are {data.tasks}."
+                )
+            given = given.get(task)
+        elif given is not None and target is None:
+            given = None
+        if given is None:
+            return there if target is None else [target, *(s for s in there if s != target)]
+        given = list(given)
+        if sorted(given) != sorted(there):
+            raise ValueError(
+                f"MRDGP: order= must list each source of task {task!r} once: {sorted(there)}; got"
+                f" {given}."
+            )
+        if target is not None and given[0] != target:
+            raise ValueError(
+                f"MRDGP: order= starts with the target, {target!r}; got {given}. Move it to the"
+                " front."
+            )
+        return given
+
+
+@dataclasses.dataclass(frozen=True)
+class Cascade:
+    """The baseline MR-CASCADE: a chain of deep GPs from the coarsest source to the target.
+
+    `chain` lists sources, or pairs (source, task), coarsest first and target last. The first has a
+    base GP, and each of the others a deep GP over the values of the one before; only the last
+    predicts the target. Other arguments are as in `MRDGP`.
+
+    >>> Cascade(chain=["satellite", "sensors"]).samples
+    20
+    """
+
+    chain: Any = ()
+    deep_inputs: Any = ()
+    kernel_base: Any = None
+    kernel_deep: Any = None
+    schedule: Any = "cut"
+    samples: Any = 20
+    inducing: Any = None
+    inducing_deep: Any = None
+    method: str = "auto"
+    mean_deep: str = "identity"
+    priors: bool = True
+    quadrature: Any = DEFAULT_RULE
+
+    def __post_init__(self) -> None:
+        if isinstance(self.chain, str) or not isinstance(self.chain, Sequence) or not self.chain:
+            raise TypeError(
+                "Cascade: chain= lists sources, coarsest first and target last, as ['satellite',"
+                f" 'sensors']; got {self.chain!r}."
+            )
+        _check_common(self)
+
+    @property
+    def mixing(self) -> str:
+        """The last node alone predicts."""
+        return "average"
+
+    @property
+    def variance(self) -> str:
+        """How experts are joined: there is one."""
+        return "mixture"
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The stages of a fit."""
+        return _stages(self.schedule)
+
+    def view(self, data: Dataset) -> Dataset:
+        """Return the sources of the chain, in its order, and warn of those it leaves out."""
+        chain = [_process(data, name) for name in self.chain]
+        if len(set(chain)) != len(chain):
+            raise ValueError(f"Cascade: chain= has a source twice: {list(self.chain)}.")
+        others = [process for process in data.processes if process not in chain]
+        if others:
+            warnings.warn(f"Cascade: {others} are not in the chain, and left out.", stacklevel=4)
+        return Dataset([data[process] for process in chain])
+
+    def plan(self, data: Dataset) -> Plan:
+        """Return the chain for a dataset."""
+        chain = [_process(data, name) for name in self.chain]
+        several = len({task for _, task in chain}) > 1
+        nodes = [Node(_called("base", *chain[0], several), chain[0])]
+        for process in chain[1:]:
+            before = nodes[-1]
+            name = _called("expert", *process, several)
+            nodes.append(Node(name, process, before.name, before.process[0]))
+        # The last node of a task alone speaks for it.
+        last = {node.process[1]: node for node in nodes}
+        blends = [
+            Blend(f"mixture[{task}]", task, node.process[0], ((node.process[0], node.name),))
+            for task, node in last.items()
+        ]
+        _check_keys(self, data, [n.label for n in nodes[1:]])
+        return Plan(tuple(nodes), tuple(blends))
+
+    @float64
+    def build(self, data: Dataset, key: Any = 0) -> Tree:
+        """Make the chain with untrained parts."""
+        return _build(self, data, key)
+
+
+def _build(recipe: Any, data: Dataset, key: Any) -> Tree:
+    def make(_: str, part: MRGP, seen: Dataset, weight: float) -> Made:
+        scaling = Scaling.of(seen)
+        gp = part.build(seen, key)
+        return Made(
+            gp, to_numpy(_condition(gp, scaling.record(seen.observations[0], weight))), scaling
+        )
+
+    return grow(recipe, recipe.plan(data), data, make, key=key)[0]
+
+
+@eqx.filter_jit
+def _condition(gp: Any, record: Any) -> Any:
+    return gp.condition([record])
+
+
+def _called(kind: str, name: str, task: str, several: bool) -> str:
+    return f"{kind}[{name}, {task}]" if several else f"{kind}[{name}]"
+
+
+def _process(data: Dataset, named: Any) -> Process:
+    pair = (named,) if isinstance(named, str) else tuple(named)
+    found = [p for p in data.processes if pair in (p, p[:1])]
+    if len(found) != 1:
+        what = "has several tasks; give a pair (source, task)" if found else "is no source"
+        raise ValueError(f"Cascade: {named!r} {what}. The processes are {data.processes}.")
+    return found[0]
+
+
+def _by_size(data: Dataset, task: str) -> list[str]:
+    """Return the sources of a task, those of the finest support first."""
+    extent = Geometry.of(data.supports).extent
+    sources = [o for o in data if o.task == task]
+    return [o.name for o in sorted(sources, key=lambda o: _size(o.support, extent))]
+
+
+def _size(support: Support, extent: np.ndarray) -> float:
+    """Return the typical width of regions, relative to the domain, over all inputs."""
+    lower, upper = (np.asarray(side) for side in support.bounds)
+    return float(np.sum(np.median(upper - lower, 0) / extent))
+
+
+def _stages(schedule: Any) -> tuple[str, ...]:
+    return SCHEDULES[schedule] if isinstance(schedule, str) else tuple(schedule)
+
+
+def _check_choice(recipe: Any, name: str, choices: Any, more: str = "") -> None:
+    given = getattr(recipe, name)
+    if given not in get_args(choices):
+        raise ValueError(
+            f"{type(recipe).__name__}: {name}= is one of {get_args(choices)}{more}; got {given!r}."
+        )
+
+
+def _check_common(recipe: Any) -> None:
+    """Check what both recipes have, and make plain values of it."""
+    name = type(recipe).__name__
+    _check_choice(recipe, "method", Method)
+    _check_choice(recipe, "mean_deep", MeanDeep)
+    beside = recipe.deep_inputs
+    beside = (beside,) if isinstance(beside, str) else tuple(beside)
+    object.__setattr__(recipe, "deep_inputs", beside)
+    if "value" in beside:
+        raise ValueError(
+            f'{name}: deep_inputs= cannot have an input named "value", which is the name of a'
+            " source's own value. Rename the input."
+        )
+    whole = isinstance(recipe.samples, int | np.integer) and not isinstance(recipe.samples, bool)
+    if not whole or recipe.samples < 1:
+        raise ValueError(
+            f"{name}: samples= must be a whole number of paths, at least 1; got {recipe.samples!r}."
+        )
+    for argument in ("kernel_base", "kernel_deep"):
+        given = getattr(recipe, argument)
+        kernels = list(given.values()) if isinstance(given, Mapping) else [given]
+        for kernel in kernels:
+            if kernel is not None and not isinstance(kernel, Kernel):
+                raise TypeError(
+                    f"{name}: {argument}= takes a kernel such as mrgp.RBF(), or a mapping from"
+                    f" sources to kernels; got {kernel!r}."
+                )
+    Inducing.parse(recipe.inducing)
+    Inducing.parse(recipe.inducing_deep)
+    if not isinstance(recipe.quadrature, Rule):
+        raise TypeError(
+            f"{name}: quadrature= takes a rule such as mrgp.GaussLegendre(5); got"
+            f" {recipe.quadrature!r}."
+        )
+    _check_schedule(name, recipe.schedule)
+
+
+def _check_schedule(name: str, schedule: Any) -> None:
+    if isinstance(schedule, str):
+        if schedule not in SCHEDULES:
+            raise ValueError(
+                f"{name}: schedule= is one of {tuple(SCHEDULES)}, or a list of the stages"
+                f" {get_args(Stage)}; got {schedule!r}."
+            )
+        return
+    stages = tuple(schedule)
+    if stages[:2] != ("bases", "experts") or any(s != "joint" for s in stages[2:]):
+        raise ValueError(
+            f"{name}: a schedule begins with 'bases' and 'experts', and may go on with 'joint', as"
+            f" often as you like; got {list(stages)}."
+        )
+
+
+def _check_keys(recipe: Any, data: Dataset, labels: list[str]) -> None:
+    """Refuse kernels for what is not there."""
+    known: dict[str, Any] = {
+        "kernel_base": {*data.processes, *data.sources},
+        "kernel_deep": set(labels),
+    }
+    for argument, names in known.items():
+        given = getattr(recipe, argument)
+        wrong = [key for key in given if key not in names] if isinstance(given, Mapping) else []
+        if wrong:
+            raise ValueError(
+                f"{type(recipe).__name__}: {argument}= has {wrong[0]!r}, which is none of"
+                f" {sorted(names, key=str)}."
+            )

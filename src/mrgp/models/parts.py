@@ -1,0 +1,149 @@
+"""The parts of a deep model: GPs with coordinates of their own, and paths drawn through them."""
+
+import zlib
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import ndtri
+from jaxtyping import Array, Float
+
+from mrgp._types import AnyArray
+from mrgp.data import Record, Scaling
+from mrgp.gp import Posterior, node_roots
+from mrgp.models.recipe import Process
+from mrgp.models.single import SingleGP
+from mrgp.parameters import unwrap
+from mrgp.supports import Nodes
+
+
+class Node(NamedTuple):
+    """A GP of a tree: the process whose values it explains, and the node whose values it takes.
+
+    A base has no parent. A parent may be a node, or the mixture of another task; `label` says
+    which it is to the user: the source or the task.
+    """
+
+    name: str
+    process: Process
+    parent: str | None = None
+    label: str = ""
+
+
+class Blend(NamedTuple):
+    """The mixture of a task: a name, and its experts as (label, node), the target's base first."""
+
+    name: str
+    task: str
+    target: str
+    experts: tuple[tuple[str, str], ...]
+
+
+class Outcome(NamedTuple):
+    """What a node says at the nodes of regions: a Gaussian for each path, or one for all."""
+
+    mean: Float[Array, "j b s"]
+    covariance: Float[Array, "j b s s"]
+
+    @property
+    def variance(self) -> Float[Array, "b s"]:
+        """The variance at each node over all paths."""
+        within = jnp.diagonal(self.covariance, axis1=-2, axis2=-1)
+        return jnp.maximum(jnp.mean(within, 0), 0.0) + jnp.var(self.mean, 0)
+
+    def draws(self, normals: Float[Array, "j s"]) -> Float[Array, "j b s"]:
+        """Continue each path by a draw, joint over the nodes of a region."""
+        root = node_roots(self.covariance)
+        return self.mean + (root @ normals[:, None, :, None])[..., 0]
+
+
+class Part(eqx.Module):
+    """A GP of a tree, with the scaling of its own data.
+
+    A layer sees values of its parent h and explains what `slope` h leaves of the target. `excess`
+    is the variance by which it missed the target, beyond the target's noise and its own account
+    of itself. `rows` are the target's values it was trained on, all for a base, and `floor` is the
+    variance of a base where it has data.
+    """
+
+    gp: SingleGP
+    scaling: Scaling
+    slope: Float[AnyArray, ""]
+    excess: Float[AnyArray, ""]
+    floor: Float[AnyArray, ""]
+    rows: AnyArray | None = None
+
+    @property
+    def level(self) -> Float[AnyArray, ""]:
+        """The offset of the values."""
+        return self.scaling.offset[0]
+
+    def record(self, record: Record) -> Record:
+        """Return a record of the data in the part's own coordinates."""
+        support = record.support.affine(jnp.ones_like(self.scaling.centre), -self.scaling.centre)
+        y = jnp.asarray(record.y) - self.level * jnp.asarray(support.total)
+        return Record(support, y, record.noise_variance, record.weight, record.shapes)
+
+    def at_nodes(self, state: Posterior, x: Float[Array, "b s d"]) -> Outcome:
+        """Return what a base says at nodes."""
+        found = self.gp.at_nodes(state, x - self.scaling.centre)
+        return Outcome(found.mean[None] + self.level, found.covariance[None])
+
+    def prior_variance(self, x: Float[Array, "b s d"]) -> Float[Array, "b s"]:
+        """Return the variance of a base before any data."""
+        centred = x - self.scaling.centre
+        return unwrap(self.gp.kernel).pair(centred, centred)
+
+    def after(
+        self, state: Posterior, h: Float[Array, "j b s"], x: Float[Array, "b s k"]
+    ) -> Outcome:
+        """Return what a layer says at nodes, for each path of its parent."""
+        paths, b, s = h.shape
+        inputs = deep_inputs(h, x).reshape(paths * b, s, -1) - self.scaling.centre
+        found = self.gp.at_nodes(state, inputs)
+        mean = found.mean.reshape(h.shape) + self.level + self.slope * h
+        covariance = found.covariance.reshape(paths, b, s, s) + self.excess
+        return Outcome(mean, covariance)
+
+
+def deep_inputs(
+    h: Float[AnyArray, "j b s"], x: Float[AnyArray, "b s k"]
+) -> Float[Array, "j b s c"]:
+    """Join the values of a parent with the inputs that a layer sees beside them."""
+    beside = jnp.broadcast_to(jnp.asarray(x)[None], (h.shape[0], *x.shape))
+    return jnp.concatenate([jnp.asarray(h)[..., None], beside], -1)
+
+
+def layer_record(
+    slope: Float[AnyArray, ""],
+    h: Float[Array, "j n s"],
+    record: Record,
+    x: Float[Array, "n s k"],
+    weights: Float[Array, "n s"],
+) -> Record:
+    """Return the values that a layer explains, once for each path, each weighted by its share.
+
+    The expected log likelihood over paths of the parent is that of values with composite weights
+    of one over the number of paths (theory 5.4).
+    """
+    paths = h.shape[0]
+    inputs = deep_inputs(h, x).reshape(-1, *h.shape[2:], x.shape[-1] + 1)
+    support = Nodes(inputs, jnp.tile(weights, (paths, 1)))
+    left = jnp.asarray(record.y)[None] - slope * jnp.sum(weights[None] * h, -1)
+    weight = jnp.asarray(record.weight) / paths
+    weight = jnp.tile(weight, paths) if weight.ndim else weight
+    return Record(support, left.ravel(), None, weight)
+
+
+def normals(key: Array, name: str, paths: int, nodes: int) -> Float[Array, "j s"]:
+    """Return standard normal numbers for the paths through a node of the tree.
+
+    At every node of a region they are the same quantiles in an order of its own: paths fill the
+    distribution evenly, and belong to the model, not to the regions predicted together.
+    """
+    own = jax.random.fold_in(key, zlib.crc32(name.encode()))
+    quantiles = ndtri((jnp.arange(paths) + 0.5) / paths)
+    quantiles = quantiles / jnp.maximum(jnp.std(quantiles), 1e-12) if paths > 1 else quantiles
+    order = jax.vmap(lambda s: jax.random.permutation(jax.random.fold_in(own, s), paths))
+    return quantiles[order(jnp.arange(nodes))].T
