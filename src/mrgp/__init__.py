@@ -6,6 +6,7 @@ from mrgp.gp import Inducing, quadrature_error
 from mrgp.inference import (
     LBFGS,
     Adam,
+    BiasMap,
     Chains,
     CompositeWeights,
     Dependence,
@@ -72,6 +73,7 @@ __all__ = [
     "RBF",
     "Adam",
     "ArcCosine",
+    "BiasMap",
     "Cascade",
     "CenterPoint",
     "Chains",

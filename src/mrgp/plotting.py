@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp.data import Dataset
-from mrgp.inference import Dependence
+from mrgp.inference import BiasMap, Dependence
 from mrgp.prediction import Prediction
 from mrgp.supports import Boxes, Points, Support
 
@@ -99,6 +99,58 @@ def plot_calibration(
     )
     axes.set_title("Calibration of central intervals")
     axes.legend(frameon=False)
+
+
+def plot_bias_map(bias_map: BiasMap, axes: "Axes | None" = None) -> "Axes":
+    """Draw the target against a source's value, with the 95 % interval and the line of no bias."""
+    if axes is None:
+        from matplotlib import pyplot
+
+        axes = pyplot.subplots(layout="constrained")[1]
+    values, (low, high) = bias_map.values, bias_map.interval(0.95)
+    axes.fill_between(values, low, high, color=LINE_COLOURS[0], alpha=0.25, label="95 % interval")
+    axes.plot(values, bias_map.mean, color=LINE_COLOURS[0], label="learned map")
+    axes.plot(values, values, color="0.6", linewidth=1, linestyle="--", label="no bias")
+    units = f" ({bias_map.units})" if bias_map.units else ""
+    axes.set(xlabel=f"{bias_map.source}{units}", ylabel=f"{bias_map.target}{units}")
+    place = ", ".join(f"{name} = {value:.4g}" for name, value in bias_map.at.items())
+    axes.set_title(f"{bias_map.source} to {bias_map.target}" + (f" at {place}" if place else ""))
+    axes.legend(frameon=False)
+    return axes
+
+
+def plot_experts(prediction: Prediction, axes: Any = None) -> Any:
+    """Draw what the experts of a deep model say along one input, and the weight each has.
+
+    Returns two axes: the experts with the mixture and its 95 % interval, and the weights.
+    """
+    if not prediction.experts:
+        raise ValueError("plot_experts draws predictions of mrgp.MRDGP, which have experts.")
+    if prediction.support.dimension != 1:
+        raise ValueError(
+            f"plot_experts draws one input; the support has {prediction.support.dimension}. Draw"
+            " prediction.weights of a map with plot_map."
+        )
+    if axes is None:
+        from matplotlib import pyplot
+
+        axes = pyplot.subplots(2, sharex=True, layout="constrained", height_ratios=(3, 1))[1]
+    lower, upper = (np.asarray(side)[:, 0] for side in prediction.support.bounds)
+    order = np.argsort(0.5 * (lower + upper))
+    x = (0.5 * (lower + upper))[order]
+    low, high = prediction.interval(0.95)
+    axes[0].fill_between(x, low[order], high[order], color="0.85", label="95 % interval")
+    axes[0].plot(x, prediction.mean[order], color="black", linewidth=2.5, label="mixture")
+    colours = dict(zip(prediction.experts, LINE_COLOURS * len(prediction.experts), strict=False))
+    for label, expert in prediction.experts.items():
+        axes[0].plot(x, expert.mean[order], color=colours[label], linewidth=1.2, label=label)
+    shares = [prediction.weights[label][order] for label in colours]
+    axes[1].stackplot(x, shares, colors=list(colours.values()), alpha=0.8)
+    units = f" ({prediction.units})" if prediction.units else ""
+    axes[0].set(ylabel=f"{prediction.task}{units}")
+    axes[0].legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
+    axes[1].set(xlabel=prediction.support.input_names[0], ylabel="weight", ylim=(0, 1))
+    return axes
 
 
 def _coverage(prediction: Prediction, y: Float[np.ndarray, " n"], level: float) -> float:

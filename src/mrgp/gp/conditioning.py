@@ -285,8 +285,8 @@ def collapsed_posterior(
 
 
 def inducing_posterior(
-    score: Float[AnyArray, " m"],
-    basis: Float[AnyArray, "m r"],
+    score: Float[Array, " m"],
+    basis: Float[Array, "m r"],
     locations: Float[AnyArray, "m d"],
     whiten: Whiteners,
     unexplained: Float[AnyArray, ""],

@@ -1,6 +1,7 @@
 """How parameters are found: objectives, optimisers, progress, fits."""
 
 from mrgp.inference.ascent import Training
+from mrgp.inference.bias import BiasMap
 from mrgp.inference.composite import CompositeWeights, composite_weights
 from mrgp.inference.curvature import adjust_curvature
 from mrgp.inference.dependence import Dependence, dependence
@@ -16,6 +17,7 @@ __all__ = [
     "LBFGS",
     "Adam",
     "Bar",
+    "BiasMap",
     "Chains",
     "CompositeWeights",
     "Dependence",

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from mrgp._types import float64
 from mrgp.data import Dataset, Scaling, harmonise
 from mrgp.inference.ascent import Training
+from mrgp.inference.bias import BiasMap, bias_map
 from mrgp.inference.optimisers import LBFGS, Status
 from mrgp.inference.stochastic import Adam
 from mrgp.parameters import Parameter, at_limit
@@ -85,6 +86,22 @@ class Fit:
         from mrgp.inference.fitting import resume
 
         return resume(self, data, optimiser, progress, throw)
+
+    def bias_map(self, source: str, values: Any = None, at: Any = None) -> BiasMap:
+        """Return the map that a deep model learned from a source to the target.
+
+        `values` are those of the source to look at (default: the range it was learned on), `at`
+        the place, by input, of a map that changes over the `deep_inputs`.
+
+        >>> import numpy as np, mrgp
+        >>> x = np.linspace(0.0, 6.0, 30)[:, None]
+        >>> sat = mrgp.Observations(mrgp.points(x), 0.5 * np.sin(x[:, 0]), name="sat")
+        >>> laqn = mrgp.Observations(mrgp.points(x[::2]), np.sin(x[::2, 0]), name="laqn")
+        >>> fit = mrgp.fit(mrgp.MRDGP(target="laqn"), mrgp.Dataset([laqn, sat]))
+        >>> fit.bias_map("sat", values=[0.25]).mean.round(1)
+        array([0.5])
+        """
+        return bias_map(self, source, values, at)
 
     def has_data(self, data: Dataset) -> bool:
         """Tell whether these are the data of the fit, in its order."""

@@ -13,13 +13,14 @@ from mrgp.gp import Inducing, start_locations
 from mrgp.inference.objectives import Objective, as_arrays, build_objective
 from mrgp.inference.optimisers import LBFGS, Optimum, Status, maximise
 from mrgp.inference.progress import Progress, as_progress
+from mrgp.inference.stochastic import Adam
 from mrgp.models import MRGP, Made, Tree, grow
-from mrgp.models.growing import refreshed
+from mrgp.models.growing import given_for, refreshed
 from mrgp.models.tree import States
 from mrgp.parameters import Parameter, unwrap
 
 BRIEF = LBFGS(max_steps=1, starts=1, candidates=0)
-JOINT = LBFGS(max_steps=200, starts=1, candidates=0, tolerance=1e-7)
+JOINT = LBFGS(max_steps=200, starts=1, candidates=0, tolerance=1e-6)
 JOINT_INDUCING = 100
 NOISE_LIMIT = 2.0
 
@@ -78,7 +79,7 @@ class Gardener:
                 data, progress=Titled(as_progress(self.progress), name), throw=False
             )
         else:
-            optimiser = BRIEF if self.stopped else self.optimiser
+            optimiser = BRIEF if self.stopped else self._optimiser(recipe, data)
             found = self.fit(
                 recipe,
                 data,
@@ -90,6 +91,11 @@ class Gardener:
             )
         self.parts[name] = found
         return Made(found.model, found.state, found.scaling)
+
+    def _optimiser(self, recipe: MRGP, data: Dataset) -> LBFGS | Adam | None:
+        """Return the user's optimiser; Adam is for parts that are trained on minibatches."""
+        fitting = isinstance(self.optimiser, LBFGS) or recipe.goes_by_minibatches(data)
+        return self.optimiser if fitting else None
 
 
 def _same(fit: Any, recipe: MRGP, data: Dataset, weight: float) -> bool:
@@ -115,18 +121,15 @@ def fit_tree(
     scaling = Scaling.plain(data)
     tree, states = grow(recipe, recipe.plan(data), data, gardener, weights, gardener.key)
     target = build_objective(tree, data, scaling, weights)
-    history = np.array([float(_bound(target))])
+    # The bound of a tree is the sum of those of its parts, each given its parents' paths.
+    bounds = [part.history[-1] for part in gardener.parts.values() if len(part.history)]
+    history = np.array([np.sum(bounds)])
     optimum = Optimum(target.start, to_numpy(tree), history, _overall(gardener.parts))
     for _ in recipe.stages[2:]:
         if optimum.status.code in ("failed", "interrupted"):
             break
         optimum, states, target = _refine(recipe, optimum, states, data, weights, gardener)
     return optimum, to_numpy(states), target
-
-
-@eqx.filter_jit
-def _bound(target: Objective) -> Any:
-    return target(target.start)
 
 
 def _overall(parts: Mapping[str, Any]) -> Status:
@@ -161,7 +164,7 @@ def _refine(
         if node.name in tree.ancestors and part.gp.q is None:
             record = as_arrays(records[tree.processes.index(node.process)])
             own = _own_record(as_arrays(tree), as_arrays(states), node, record)
-            gp = _with_sites(part.gp, to_numpy(own), recipe, gardener.key)
+            gp = _with_sites(part.gp, node.process, to_numpy(own), recipe, gardener.key)
             part = dataclasses.replace(part, gp=gp)
         parts[node.name] = part
     target = build_objective(dataclasses.replace(tree, parts=parts), data, scaling, weights)
@@ -188,11 +191,11 @@ def _condition(tree: Tree, records: Any) -> States:
     return tree.condition(records)
 
 
-def _with_sites(gp: Any, record: Any, recipe: Any, key: Any) -> Any:
+def _with_sites(gp: Any, process: Any, record: Any, recipe: Any, key: Any) -> Any:
     """Give a GP a q(u) of its own, at inducing inputs, and a limit to its noise."""
     locations = gp.locations
     if locations is None:
-        inducing = Inducing.parse(recipe.inducing)
+        inducing = Inducing.parse(given_for(recipe.inducing, process))
         inducing = dataclasses.replace(inducing, number=inducing.number or JOINT_INDUCING)
         zero = np.zeros(record.support.dimension)
         kernel = unwrap(gp.kernel)

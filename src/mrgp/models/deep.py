@@ -35,12 +35,13 @@ class MRDGP:
     finer supports come first. Other tasks are mixed in the same way, and their mixtures mapped to
     the target. `deep_inputs` names inputs over which these maps may change.
 
-    `kernel_base` is a kernel, or one for each source; `kernel_deep` sees the inputs "value" and
-    `deep_inputs`, and may be given for each source, or other task, too. Maps vary about the
-    identity, or with `mean_deep="linear"` about a line. `mixing` weighs experts by what their bases
-    know ("reliability"), by the experts' own variances ("precision"), equally ("average"), not at
-    all ("base"), or by a function of the inputs [n, d] that returns weights [n, experts];
-    `variance="independent"` adds the experts' errors as if they were independent. `schedule` is
+    `kernel_base` is a kernel, or one for each source, and so is `inducing`; `kernel_deep` sees the
+    inputs "value" and `deep_inputs`, and may be given for each source, or other task, too. Maps
+    vary about the identity, or with `mean_deep="linear"` about a line. `mixing` weighs experts by
+    what their bases know ("reliability"), by the experts' own variances ("precision"), equally
+    ("average"), takes the target's base alone ("base"), or is a function of the inputs [n, d] that
+    returns weights [n, experts]; `variance="independent"` adds the experts' errors as if they were
+    independent. `schedule` is
     "cut" (bases first, then experts), "joint" (then all together), or a list of these stages.
     `samples` is the number of paths drawn through the tree.
 
@@ -325,7 +326,9 @@ def _check_common(recipe: Any) -> None:
                     f"{name}: {argument}= takes a kernel such as mrgp.RBF(), or a mapping from"
                     f" sources to kernels; got {kernel!r}."
                 )
-    Inducing.parse(recipe.inducing)
+    given = recipe.inducing
+    for inducing in given.values() if isinstance(given, Mapping) else (given,):
+        Inducing.parse(inducing)
     Inducing.parse(recipe.inducing_deep)
     if not isinstance(recipe.quadrature, Rule):
         raise TypeError(
@@ -355,6 +358,7 @@ def _check_keys(recipe: Any, data: Dataset, labels: list[str]) -> None:
     """Refuse kernels for what is not there."""
     known: dict[str, Any] = {
         "kernel_base": {*data.processes, *data.sources},
+        "inducing": {*data.processes, *data.sources},
         "kernel_deep": set(labels),
     }
     for argument, names in known.items():

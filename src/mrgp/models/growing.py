@@ -172,7 +172,7 @@ def _base_recipe(recipe: Any, plan: Plan, tree: Tree, node: Node, data: Dataset)
             kernel = _linked(kernel, tree.parts[first.name].gp.kernel)
     return MRGP(
         kernel=kernel,
-        inducing=recipe.inducing,
+        inducing=given_for(recipe.inducing, node.process),
         method=recipe.method,
         priors=recipe.priors,
         quadrature=recipe.quadrature,

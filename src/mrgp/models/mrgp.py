@@ -167,11 +167,14 @@ class MRGP:
         return positive(1.0, prior)
 
     def _start_q(self, data: Dataset, locations: Parameter | None) -> Whitened | None:
-        count = sum(int(o.observed.sum()) for o in data)
-        large = self.method == "auto" and count > COLLAPSED_LIMIT
-        if locations is None or not (self.method == "svgp" or large):
+        if locations is None or not self.goes_by_minibatches(data):
             return None
         return prior_q(locations.raw.shape[0])
+
+    def goes_by_minibatches(self, data: Dataset) -> bool:
+        """Tell whether a fit is trained on minibatches of these data."""
+        count = sum(int(o.observed.sum()) for o in data)
+        return self.method == "svgp" or (self.method == "auto" and count > COLLAPSED_LIMIT)
 
     def _place(
         self,

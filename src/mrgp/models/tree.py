@@ -171,8 +171,11 @@ class Tree(eqx.Module):
         blend: Blend,
         x: Float[Array, "b s d"],
         outcomes: Sequence[Outcome],
+        given: Float[Array, "b s a"] | None = None,
     ) -> Float[Array, "a b s"]:
-        """Return the weight of each expert at the nodes (theory 5.7)."""
+        """Return the weight of each expert at the nodes (theory 5.7), or those given."""
+        if given is not None:
+            return given.transpose(2, 0, 1)
         count = len(blend.experts)
         like = jnp.ones((count, *x.shape[:2]))
         if self.mixing == "precision":
@@ -181,8 +184,6 @@ class Tree(eqx.Module):
             return like / count
         if self.mixing == "base":
             return like * (jnp.arange(count) == 0)[:, None, None]
-        if callable(self.mixing):
-            return _called(self.mixing, x, count)
         return in_order([self.reliability(states, n, x) for _, n in blend.experts])
 
     def components(
@@ -193,12 +194,16 @@ class Tree(eqx.Module):
         source: str | None,
         key: Array,
         paths: int,
+        given: Float[AnyArray, "n s a"] | None = None,
     ) -> Components:
-        """Predict a task, or what a source reports of it, region by region (theory 5.8)."""
+        """Predict a task, or what a source reports of it, region by region (theory 5.8).
+
+        `given` are the experts' weights at the nodes, where a function of the user's has them.
+        """
         x, weights = nodes_of(self, support)
 
-        def chunk(x: Array, weights: Array) -> Components:
-            found = self._pieces(states, task, source, x, weights, key, paths)
+        def chunk(x: Array, weights: Array, given: Array | None = None) -> Components:
+            found = self._pieces(states, task, source, x, weights, key, paths, given)
             means, variances = [], []
             for part in found.parts:
                 sums = [
@@ -219,7 +224,8 @@ class Tree(eqx.Module):
 
         widest = max(state.alpha.shape[0] for state in states.values())
         width = x.shape[1] * (2 * widest + paths * (widest + x.shape[1]))
-        return map_rows(chunk, (x, weights), rows_at_a_time(width))
+        rows = (x, weights) if given is None else (x, weights, given)
+        return map_rows(chunk, rows, rows_at_a_time(width))
 
     def _pieces(
         self,
@@ -230,7 +236,8 @@ class Tree(eqx.Module):
         weights: Float[Array, "b s"],
         key: Array,
         paths: int,
-    ) -> "Pieces":
+        given: Float[Array, "b s a"] | None = None,
+    ) -> Pieces:
         """Return what experts say of regions, and how they share them."""
         blend, node = self.blend(task), self._node_of(task, source)
         every = jnp.ones((1, *weights.shape))
@@ -238,30 +245,41 @@ class Tree(eqx.Module):
             outcome = self.outcome(states, node.name, x, key, paths)
             return Pieces(every[:, :, 0], every[None], every, (outcome,), ())
         outcomes = tuple(self.outcome(states, n, x, key, paths) for _, n in blend.experts)
-        shares = self.shares(states, blend, x, outcomes)
+        shares = self.shares(states, blend, x, outcomes, given)
         labels = tuple(label for label, _ in blend.experts)
         if self.combine == "independent":
             return Pieces(every[:, :, 0], shares[None], shares, outcomes, labels)
         return Pieces(*slices(shares, weights), shares, outcomes, labels)
 
     def moments(
-        self, state: States, support: Support, task: str, source: str | None
+        self,
+        state: States,
+        support: Support,
+        task: str,
+        source: str | None,
+        given: Float[AnyArray, "n s a"] | None = None,
     ) -> tuple[Float[AnyArray, " n"], Float[AnyArray, " n"]]:
         """Return mean and variance of a task, or of what a source reports of it."""
-        found = self.components(state, support, task, source, self.key, self.samples)
+        found = self.components(state, support, task, source, self.key, self.samples, given)
         mean = jnp.sum(found.weights * found.means, 1)
         spread = found.variances + (found.means - mean[:, None]) ** 2
         return mean, jnp.sum(found.weights * spread, 1)
 
     def joint(
-        self, state: States, support: Support, task: str, source: str | None
+        self,
+        state: States,
+        support: Support,
+        task: str,
+        source: str | None,
+        given: Float[AnyArray, "n s a"] | None = None,
     ) -> tuple[Float[AnyArray, " n"], Float[AnyArray, "n n"]]:
         """Return mean and joint covariance; correlations come from paths over all the regions."""
         x, weights = nodes_of(self, support)
         n, s = weights.shape
         whole = weights.reshape(1, n * s)
+        every = None if given is None else jnp.asarray(given).reshape(1, n * s, -1)
         found = self._pieces(
-            state, task, source, x.reshape(1, n * s, -1), whole, self.key, self.samples
+            state, task, source, x.reshape(1, n * s, -1), whole, self.key, self.samples, every
         )
         rows = (jnp.eye(n)[:, :, None] * weights[None]).reshape(n, n * s)
         second, centre = jnp.zeros((n, n)), jnp.zeros(n)
@@ -272,9 +290,31 @@ class Tree(eqx.Module):
             second += width * (within + mean.T @ mean / mean.shape[0])
             centre += width * jnp.mean(mean, 0)
         drawn = second - centre[:, None] * centre[None, :]
-        mean, variance = self.moments(state, support, task, source)
+        mean, variance = self.moments(state, support, task, source, given)
         scale = jnp.sqrt(variance / jnp.maximum(jnp.diagonal(drawn), jnp.finfo(float).tiny))
         return mean, drawn * scale[:, None] * scale[None, :]
+
+    def asked(
+        self, support: Support, task: str, source: str | None
+    ) -> Float[np.ndarray, "n s a"] | None:
+        """Ask a function of the user's for the weights of the target's experts at nodes."""
+        blend = self.blend(task)
+        mixed = self._node_of(task, source) is None and blend == self.blends[-1]
+        if not callable(self.mixing) or not mixed:
+            return None
+        x, _ = nodes_of(self, support)
+        places = np.asarray(x, np.float64).reshape(-1, x.shape[2])
+        given = np.asarray(self.mixing(places), np.float64)
+        count = len(blend.experts)
+        if given.shape != (len(places), count):
+            labels = [label for label, _ in blend.experts]
+            raise ValueError(
+                f"mixing: the function must return a weight for each of the experts {labels}, shape"
+                f" {(len(places), count)}; got {given.shape}."
+            )
+        if not np.all(np.isfinite(given) & (given >= 0)) or not np.all(given.sum(1) > 0):
+            raise ValueError("mixing: weights must be finite, not negative, and not all zero.")
+        return (given / given.sum(1, keepdims=True)).reshape(*x.shape[:2], count)
 
     def blend(self, task: str) -> Blend:
         """Return the mixture of a task."""
@@ -338,25 +378,3 @@ def _total(parts: Sequence[Float[Array, "..."]]) -> Float[Array, "..."]:
 def _plain(name: str) -> str:
     """Leave the source out of a part's parameter: the part's name has it."""
     return name.split("[")[0] if name.startswith(("noise_variance", "offset", "ratio")) else name
-
-
-def _called(
-    mixing: Callable[..., Any], x: Float[Array, "b s d"], count: int
-) -> Float[Array, "a b s"]:
-    """Ask a function of the user's for the weights of the experts at nodes."""
-    b, s, d = x.shape
-
-    def ask(x: Any) -> np.ndarray:
-        given = np.asarray(mixing(np.asarray(x)), np.float64)
-        if given.shape != (b * s, count):
-            raise ValueError(
-                f"mixing: the function must return one weight for each of the {count} experts,"
-                f" shape {(b * s, count)}; got {given.shape}."
-            )
-        if not np.all(np.isfinite(given) & (given >= 0)) or not np.all(given.sum(1) > 0):
-            raise ValueError("mixing: weights must be finite, not negative, and not all zero.")
-        return given / given.sum(1, keepdims=True)
-
-    shape = jax.ShapeDtypeStruct((b * s, count), jnp.float64)
-    found = jax.pure_callback(ask, shape, x.reshape(b * s, d))
-    return found.T.reshape(count, b, s)

@@ -118,8 +118,9 @@ def _of_tree(
     parts = []
     for start in range(0, n, size):
         rows = np.minimum(np.arange(start, start + size), n - 1)
-        part = as_arrays(support[rows])
-        found = _compiled("components", model, state, part, task, source, key, count)
+        asked = fit.model.asked(support[rows], task, source)
+        part, given = as_arrays((support[rows], asked))
+        found = _compiled("components", model, state, part, task, source, key, count, given)
         parts.append(jax.tree.map(lambda x, s=start: np.asarray(x)[: n - s], found))
     whole = jax.tree.map(lambda *several: np.concatenate(several), *parts)
     experts = {}
@@ -269,5 +270,8 @@ def _joint(
     if len(support) == 0:
         return np.zeros(0), np.zeros((0, 0))
     model, state, part = as_arrays((fit.model, fit.state, support))
-    mean, covariance = _compiled("joint", model, state, part, task, source)
+    arguments: tuple[Any, ...] = (task, source)
+    if isinstance(fit.model, Tree):
+        arguments = (*arguments, as_arrays(fit.model.asked(support, task, source)))
+    mean, covariance = _compiled("joint", model, state, part, *arguments)
     return np.asarray(mean), np.asarray(covariance)

@@ -1,0 +1,139 @@
+"""The learned map from a source to the target of a deep model, and how sure it is."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from scipy.special import ndtri
+
+from mrgp._types import float64
+from mrgp.gp import Posterior
+from mrgp.inference.objectives import as_arrays
+from mrgp.models import Part, Tree
+
+POINTS = 101
+Vector = Float[np.ndarray, " n"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class BiasMap:
+    """What the target is expected to be where a source's own field has given values.
+
+    `mean` and `std` are those of the map; `scatter` is the standard deviation of the target about
+    it that the map does not explain. `at` has the other inputs of a map that changes over them.
+    """
+
+    source: str
+    target: str
+    task: str
+    units: str | None
+    values: Vector
+    mean: Vector
+    std: Vector
+    scatter: float
+    at: dict[str, float]
+
+    def interval(self, level: float = 0.95) -> tuple[Vector, Vector]:
+        """Return the central interval of the map."""
+        if not (np.ndim(level) == 0 and 0 < level < 1):
+            raise ValueError(
+                f"interval: the level must be one number between 0 and 1; got {level}."
+            )
+        reach = ndtri(0.5 + 0.5 * level) * self.std
+        return self.mean - reach, self.mean + reach
+
+    def to_frame(self, level: float = 0.95) -> Any:
+        """Return a data frame: the source's value, and the target's mean, std and interval."""
+        import pandas as pd
+
+        low, high = self.interval(level)
+        percent = f"{100 * level:g}"
+        columns = {
+            self.source: self.values,
+            "mean": self.mean,
+            "std": self.std,
+            f"lower_{percent}": low,
+            f"upper_{percent}": high,
+        }
+        beside = {name: np.full(len(self.values), value) for name, value in self.at.items()}
+        return pd.DataFrame(columns | beside)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the map with its 95 % interval, beside the line of no bias; return the axes."""
+        from mrgp.plotting import plot_bias_map
+
+        return plot_bias_map(self, axes)
+
+    def __repr__(self) -> str:
+        units = f" {self.units}" if self.units else ""
+        place = "".join(f", {name} {value:.4g}" for name, value in self.at.items())
+        return (
+            f"BiasMap({self.source} to {self.target}, {self.task}{place}:"
+            f" {self.values[0]:.4g} to {self.values[-1]:.4g}{units} becomes {self.mean[0]:.4g} to"
+            f" {self.mean[-1]:.4g}{units}, sd up to {self.std.max():.3g})"
+        )
+
+
+@float64
+def bias_map(fit: Any, source: str, values: Any = None, at: Any = None) -> BiasMap:
+    """Return the map that a deep model learned from a source, or another task, to its target."""
+    tree = fit.model
+    if not isinstance(tree, Tree):
+        raise ValueError(
+            f"bias_map: {type(fit.recipe).__name__} learns no maps between sources; fit"
+            ' mrgp.MRDGP() or mrgp.Cascade(), or see parameters() of MRGP(bias="affine").'
+        )
+    layers = {node.label: node for node in tree.nodes if node.parent is not None}
+    if source not in layers:
+        raise ValueError(
+            f"bias_map: there is no map from {source!r}; there are maps from {list(layers)}."
+        )
+    node = layers[source]
+    part, state = tree.parts[node.name], fit.state[node.name]
+    centre = np.asarray(part.scaling.centre)
+    places = np.asarray(part.gp.locations.value) + centre
+    if values is None:
+        values = np.linspace(places[:, 0].min(), places[:, 0].max(), POINTS)
+    values = np.atleast_1d(np.asarray(values, np.float64))
+    beside = _beside(at, tuple(tree.inputs[d] for d in tree.beside), centre[1:])
+    inputs = np.concatenate(
+        [values[:, None], np.broadcast_to(list(beside.values()), (len(values), len(beside)))], 1
+    )
+    mean, variance = _evaluate(*as_arrays((part, state, inputs)))
+    target, task = node.process
+    return BiasMap(
+        source=source,
+        target=target,
+        task=task,
+        units=fit.units.get(task),
+        values=values,
+        mean=np.asarray(mean),
+        std=np.sqrt(np.asarray(variance)),
+        scatter=float(np.sqrt(part.excess)),
+        at=beside,
+    )
+
+
+def _beside(at: Any, names: tuple[str, ...], centre: Vector) -> dict[str, float]:
+    """Return the place at which a map is looked at: the one given, or the middle of the data."""
+    given = {} if at is None else at
+    if not isinstance(given, Mapping) or any(name not in names for name in given):
+        raise ValueError(
+            f"bias_map: at= maps inputs over which the map changes, {names}, to numbers; got"
+            f" {at!r}."
+        )
+    return {name: float(given.get(name, c)) for name, c in zip(names, centre, strict=True)}
+
+
+@eqx.filter_jit
+def _evaluate(
+    part: Part, state: Posterior, inputs: Float[Array, "n c"]
+) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    h, beside = inputs[None, :, :1].reshape(1, -1, 1), inputs[:, None, 1:]
+    found = part.after(state, h, beside)
+    variance = found.covariance[0, :, 0, 0] - jnp.asarray(part.excess)
+    return found.mean[0, :, 0], jnp.maximum(variance, 0.0)
