@@ -1,8 +1,10 @@
 """Experiments: protocol, models, summaries, files, and the command that runs them."""
 
 import csv
+import dataclasses
 import json
 import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from mrgp import experiments
 from mrgp.cli import app, parse_seeds
 from mrgp.datasets import Recording, dependent
 from mrgp.experiments import ExperimentError, ModelSpec
+from mrgp.experiments.metering import metered
 
 ROOT = Path(__file__).parents[1] / "experiments"
 FOLDERS = sorted(file.parent for file in ROOT.glob("*/experiment.toml"))
@@ -40,6 +43,33 @@ def test_a_metric_of_some_replicates_is_summarised_over_those():
     assert set(metrics) == {"mse", "cpu_seconds"}
     assert metrics["mse"]["n"] == 2
     assert metrics["cpu_seconds"] == {"mean": 7.0, "sd": 0.0, "median": 7.0, "n": 1}
+
+
+def test_scores_of_recorded_values_are_pooled_over_all_of_them():
+    whole = np.random.default_rng(0).normal(size=10)
+    parts = np.split(whole, [3])
+    rows = [
+        {"variant": "a", "model": "m", "fold": i, "n": len(part)}
+        | {"mse": np.mean(part**2), "rmse": np.sqrt(np.mean(part**2)), "mae": np.mean(np.abs(part))}
+        | {"coverage_95": np.mean(part > 0), "seconds": 1.0}
+        for i, part in enumerate(parts)
+    ]
+    metrics = experiments.summarise(rows)["a"]["m"]
+    assert metrics["rmse"]["pooled"] == pytest.approx(np.sqrt(np.mean(whole**2)))
+    assert metrics["mae"]["pooled"] == pytest.approx(np.mean(np.abs(whole)))
+    assert metrics["coverage_95"]["pooled"] == pytest.approx(np.mean(whole > 0))
+    assert metrics["rmse"]["mean"] != pytest.approx(metrics["rmse"]["pooled"])
+    assert "pooled" not in metrics["seconds"]
+    assert set(metrics) == {"mse", "rmse", "mae", "coverage_95", "seconds"}
+
+
+def test_infinite_scores_are_left_out_and_counted_out():
+    rows = [
+        {"variant": "a", "model": "m", "site": s, "mape": v}
+        for s, v in zip("xyz", (1.0, np.inf, 3.0), strict=True)
+    ]
+    cell = experiments.summarise(rows)["a"]["m"]["mape"]
+    assert cell == {"mean": 2.0, "sd": pytest.approx(np.sqrt(2)), "median": 2.0, "n": 2}
 
 
 @pytest.mark.parametrize(("text", "seeds"), [("3", [0, 1, 2]), ("5-7", [5, 6, 7]), ("4,9", [4, 9])])
@@ -202,6 +232,38 @@ def test_recorded_data_that_are_missing_are_named_with_their_variable(monkeypatc
             },
             mrgp.CenterPoint(mrgp.MRGPRN(latents=2, kernel_w="constant", mean="zero")),
         ),
+        (
+            {"recipe": "MRGP", "kernel": {"day": "Matern12", "space": "Matern32"}},
+            mrgp.MRGP(kernel=mrgp.separable(day=mrgp.Matern12(), space=mrgp.Matern32())),
+        ),
+        (
+            {
+                "recipe": "MRGP",
+                "kernel": {"t": "RBF", "x": {"name": "Matern32", "lengthscale": 9.0}},
+            },
+            mrgp.MRGP(kernel=mrgp.separable(t=mrgp.RBF(), x=mrgp.Matern32(lengthscale=9.0))),
+        ),
+        (
+            {"recipe": "MRGP", "kernel": {"name": "Matern32", "product": True}},
+            mrgp.MRGP(kernel=mrgp.Matern32(product=True)),
+        ),
+        (
+            {
+                "recipe": "MRGP",
+                "kernel": {"sum": [{"name": "RBF", "dims": ["x"]}, {"t": "RBF", "x": "Matern12"}]},
+            },
+            mrgp.MRGP(
+                kernel=mrgp.RBF(dims=("x",)) + mrgp.separable(t=mrgp.RBF(), x=mrgp.Matern12())
+            ),
+        ),
+        (
+            {"recipe": "VBAgg", "options": {"inducing": {"number": 50, "strategy": "grid"}}},
+            mrgp.VBAgg(inducing=mrgp.Inducing(50, "grid")),
+        ),
+        (
+            {"recipe": "MRGPRN", "nodes": 2, "options": {"inducing_f": {"x": [0.0, 4.0, 3]}}},
+            mrgp.MRGPRN(quadrature=mrgp.GaussLegendre(2), inducing_f=np.array([[0.0], [2], [4]])),
+        ),
     ],
 )
 def test_a_model_of_a_file_is_the_recipe_one_would_type(spec, recipe):
@@ -215,7 +277,15 @@ def test_a_model_of_a_file_is_the_recipe_one_would_type(spec, recipe):
         ({"recipe": "MRGPRN", "options": {"latents": 0}}, "latents= must be a whole number"),
         ({"recipe": "MRGPRN", "options": {"quadrature": 5}}, "quadrature= takes a rule"),
         ({"recipe": "MRGPRN", "kernel_f": "constant"}, "Input should be 'RBF'"),
-        ({"recipe": "CenterPoint"}, "Input should be 'MRGP', 'VBAgg' or 'MRGPRN'"),
+        ({"recipe": "CenterPoint"}, "Input should be 'MRGP', 'VBAgg'"),
+        ({"recipe": "MRGP", "kernel": {"day": "Matern"}}, "Input should be 'RBF'"),
+        ({"recipe": "MRGP", "kernel": {"name": "RBF", "length": 1.0}}, "argument 'length'"),
+        (
+            {"recipe": "MRGP", "kernel": {"t": "RBF"}, "priors": {"lengthscale": (1.0, 1.0)}},
+            "priors = go with a kernel by its name",
+        ),
+        ({"recipe": "MRGP", "optimiser": {"name": "Adam", "pace": 2}}, "argument 'pace'"),
+        ({"recipe": "MRGP", "optimiser": {"name": "Adam", "steps": 0}}, "at least 1; got 0"),
     ],
 )
 def test_a_model_that_cannot_be_made_is_refused_when_read(spec, text):
@@ -233,6 +303,62 @@ def test_a_model_sees_its_sources_and_tasks_alone():
     assert seen.processes == (("b", "u"),)
     with pytest.raises(ValueError, match="No task is named 'w'; the tasks are"):
         ModelSpec(recipe="MRGP", tasks=["w"]).view(data)
+
+
+def test_a_source_may_be_a_task_of_its_own():
+    case = held_out()
+    data = mrgp.Dataset(
+        [case.data["site", "u"], case.data["site", "v"].replace(task="u", name="grid")]
+    )
+    both = ModelSpec(recipe="MRGPRN", own_tasks=["grid"]).view(data)
+    assert both.processes == (("site", "u"), ("grid", "grid"))
+    np.testing.assert_array_equal(both["grid"].y, data["grid"].y)
+    with pytest.raises(ExperimentError, match="names 'cells', which is no source"):
+        ModelSpec(recipe="MRGPRN", own_tasks=["cells"]).view(data)
+
+
+def test_a_model_is_fitted_by_its_optimiser():
+    case = held_out()
+    brief = {"name": "LBFGS", "max_steps": 2, "starts": 1, "candidates": 0}
+    spec = ModelSpec.model_validate({"recipe": "MRGP", "tasks": ["u"], "optimiser": brief})
+    fit = spec.fit(spec.view(case.data), 0)
+    assert fit.optimiser == mrgp.LBFGS(max_steps=2, starts=1, candidates=0)
+
+
+def test_parameters_of_a_sample_condition_on_all_values():
+    x = np.linspace(0.0, 12.0, 300)[:, None]
+    y = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=300)
+    data = mrgp.Dataset([mrgp.Observations(mrgp.points(x, inputs="x"), y, name="a", task="u")])
+    options = {"inducing": {"x": [0.0, 12.0, 25]}}
+    spec = ModelSpec(recipe="MRGP", kernel="RBF", sample=40, options=options)
+    found, drawn = spec.fit(data, 0), mrgp.fit(spec.build(), data.batch(40, 0), progress=None)
+    for name, value in drawn.parameters().items():
+        np.testing.assert_allclose(found.parameters()[name], value)
+    values = drawn.parameters()
+    fixed = {n: mrgp.fixed(values[f"kernel.{n}"]) for n in ("lengthscale", "variance")}
+    noise = {"a": mrgp.fixed(values["noise_variance[a]"])}
+    held = mrgp.MRGP(kernel=mrgp.RBF(**fixed), method="exact", mean="zero", noise=noise)
+    level = float(values["mean.constant"])
+    shifted = mrgp.Dataset([data["a"].replace(y=y - level)])
+    exact = mrgp.fit(held, shifted, progress=None)
+    at = mrgp.points(np.linspace(1.0, 11.0, 7)[:, None], inputs="x")
+    whole, reference = mrgp.predict(found, at), mrgp.predict(exact, at)
+    np.testing.assert_allclose(whole.mean, reference.mean + level, atol=1e-4)
+    np.testing.assert_allclose(whole.std, reference.std, rtol=1e-3)
+    assert np.all(whole.std < 0.7 * mrgp.predict(drawn, at).std)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"recipe": "MRGP"},
+        {"recipe": "MRGPRN", "kernel_w": "constant"},
+        {"recipe": "MRGPRN", "options": {"inducing_f": 10}},
+    ],
+)
+def test_a_sample_needs_a_posterior_that_follows_from_parameters(spec):
+    with pytest.raises(ValueError, match="sample = goes with MRGP or VBAgg that have inducing"):
+        ModelSpec.model_validate(spec | {"sample": 10})
 
 
 def held_out():
@@ -261,6 +387,47 @@ def test_recorded_cases_have_no_clean_scores_and_are_timed_where_asked():
     noisy = mrgp.predict(fit, case.support, noise=True)
     assert scores["crps"] == pytest.approx(mrgp.evaluate(noisy, case.y)["crps"])
     assert scores["mse"] == pytest.approx(np.mean((noisy.mean - case.y) ** 2))
+
+
+def test_sites_have_rows_of_their_own_from_one_fit():
+    case = dataclasses.replace(held_out(), site=("east", "west", "east", "west", "west", "west"))
+    spec = ModelSpec(recipe="MRGP", kernel="RBF", tasks=["u"])
+    rows = experiments.score_by_site(spec, case, 0, timed=False)
+    assert [(row["site"], row["n"]) for row in rows] == [("east", 2), ("west", 4)]
+    fit = mrgp.fit(mrgp.MRGP(kernel=mrgp.RBF()), case.data.select(task="u"), progress=None)
+    for row, chosen in zip(rows, ([0, 2], [1, 3, 4, 5]), strict=True):
+        part = mrgp.evaluate(mrgp.predict(fit, case.support[chosen], noise=True), case.y[chosen])
+        for name in ("rmse", "crps", "nlpd", "coverage_50", "width_95"):
+            assert row[name] == pytest.approx(part[name])
+    assert rows[0]["seconds"] > 0
+    assert "seconds" not in rows[1]
+    labels = {"variant": "a", "model": "m"}
+    metrics = experiments.summarise([labels | row for row in rows])["a"]["m"]
+    whole = experiments.score(spec, case, 0, timed=False)
+    assert whole["n"] == 6
+    for name in ("rmse", "mse", "crps", "nlpd", "coverage_95", "width_95"):
+        assert metrics[name]["pooled"] == pytest.approx(whole[name])
+    assert (metrics["rmse"]["n"], metrics["seconds"]["n"]) == (2, 1)
+
+
+def test_work_is_metered_by_time_and_peak_memory():
+    def work():
+        time.sleep(0.2)
+        held = np.ones(40_000_000)
+        time.sleep(0.1)
+        return held[:3].sum()
+
+    result, costs = metered(work)
+    assert result == 3
+    assert 0.3 <= costs["seconds"] < 10
+    assert 300 < costs["peak_mb"] < 1000
+    with pytest.raises(ZeroDivisionError):
+        metered(lambda: 1 / 0)
+
+
+def test_memory_is_left_out_where_the_system_does_not_tell(monkeypatch, tmp_path):
+    monkeypatch.setattr("mrgp.experiments.metering.STATM", tmp_path / "statm")
+    assert set(metered(lambda: None)[1]) == {"seconds"}
 
 
 def test_clean_scores_are_of_the_latent_function():
@@ -303,6 +470,36 @@ def test_recorded_experiments_are_repeated_over_what_there_is(recorded, monkeypa
         written = list(csv.DictReader(file))
     assert [row["fold"] for row in written] == ["first", "second", "third"]
     assert [row["cpu_seconds"] != "" for row in written] == [True, False, False]
+    assert [row["n"] for row in written] == ["6"] * 3
+    assert all(float(row["seconds"]) > 0 for row in written)
+    assert float(rows[0][header.index("pooled rmse")]) == pytest.approx(
+        metrics["rmse"]["pooled"], abs=1e-3
+    )
+
+
+def test_no_fit_is_made_twice_where_none_is_timed(recorded, monkeypatch):
+    experiment, _ = recorded
+    fits = []
+    spec = ModelSpec(recipe="MRGP", kernel="RBF", tasks=["u"])
+    fit = ModelSpec.fit
+    monkeypatch.setattr(ModelSpec, "fit", lambda *a: fits.append(a) or fit(*a))
+    monkeypatch.setitem(experiment.models, "single-gp", spec)
+    untimed = experiment.model_copy(update={"timed": 0})
+    summary = experiments.run(untimed, variants=["24h"], model_names=["single-gp"], seeds=[0, 2])
+    assert len(fits) == 2
+    metrics = summary["variants"]["24h"]["single-gp"]
+    assert "cpu_seconds" not in metrics
+    assert metrics["seconds"]["n"] == 2
+    header, rows = experiments.table(summary)
+    assert rows[0][header.index("cpu s")] == ""
+
+
+def test_variants_may_have_folds_of_their_own():
+    known = experiments.DATA["london_no2"]
+    assert known.choose(None, {"protocol": "forecast"}) == {0: "21 February"}
+    assert known.choose([6], {"protocol": "leave-sites-out"}) == {6: "6"}
+    with pytest.raises(ExperimentError, match="There is one fold, 0; fold 1 was asked for"):
+        known.choose([0, 1], {"protocol": "aurn-2018"})
 
 
 @pytest.mark.parametrize(

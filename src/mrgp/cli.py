@@ -176,7 +176,8 @@ def run(
         typer.echo(json.dumps(summary))
         return
     header, rows = experiments.table(summary)
-    table = Table(*header, title=f"{name}: mean ± sd over {experiment.replicates.noun}s")
+    known = experiment.replicates
+    table = Table(*header, title=f"{name}: mean ± sd over {known.scored or known.noun}s")
     for row in rows:
         table.add_row(*row)
     # A narrow terminal scrolls or wraps whole lines; squeezed columns cannot be read.

@@ -1,5 +1,7 @@
 """Simulated worlds with a known truth, and recorded data with values held out."""
 
+from mrgp.datasets.fusion import fusion, fusion_folds
+from mrgp.datasets.london import london_folds, london_no2
 from mrgp.datasets.recorded import (
     Recording,
     folds,
@@ -11,6 +13,7 @@ from mrgp.datasets.recorded import (
 from mrgp.datasets.simulators import (
     Simulation,
     biased,
+    biases,
     city,
     dependent,
     dependent_map,
@@ -22,13 +25,18 @@ __all__ = [
     "Recording",
     "Simulation",
     "biased",
+    "biases",
     "city",
     "dependent",
     "dependent_map",
     "folds",
+    "fusion",
+    "fusion_folds",
     "inter_task",
     "inter_task_laqn",
     "laqn_sites",
+    "london_folds",
+    "london_no2",
     "mcmc_dependent",
     "mixing",
     "window_means",

@@ -30,13 +30,17 @@ Hourly = Float[np.ndarray, " n"]
 
 @dataclasses.dataclass(frozen=True)
 class Recording:
-    """Data, and on a test support the values of the target that were held out."""
+    """Data, and on a test support the values of the target that were held out.
+
+    `site` names the site of each value, where scores are to be taken site by site.
+    """
 
     data: Dataset
     support: Support
     y: Float[np.ndarray, " m"]
     target: str
     task: str
+    site: tuple[str, ...] | None = None
 
 
 def folds() -> tuple[str, ...]:
@@ -132,6 +136,13 @@ def _read(file: str, time: str, start: str, site: str) -> "pd.DataFrame":
     """Read a table of recorded data: a row an hour from `start`, a column a (quantity, site)."""
     import pandas as pd
 
+    long = pd.read_csv(data_file(file), parse_dates=[time])
+    hours = pd.date_range(start, periods=HOURS, freq="h")
+    return long.pivot(index=time, columns=site).reindex(hours)
+
+
+def data_file(file: str) -> Path:
+    """Return the path of a file of recorded data, or say which variable names its folder."""
     folder = os.environ.get(VARIABLE)
     if not folder:
         raise FileNotFoundError(
@@ -143,6 +154,4 @@ def _read(file: str, time: str, start: str, site: str) -> "pd.DataFrame":
             f"{VARIABLE} names {folder}, which has no {file}. Set {VARIABLE} to the folder that"
             " holds it."
         )
-    long = pd.read_csv(Path(folder) / file, parse_dates=[time])
-    hours = pd.date_range(start, periods=HOURS, freq="h")
-    return long.pivot(index=time, columns=site).reindex(hours)
+    return Path(folder) / file

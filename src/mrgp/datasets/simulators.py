@@ -1,6 +1,8 @@
 """Simulated worlds with a known truth: the paper's synthetic experiments and a demo city."""
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -136,6 +138,49 @@ def biased(seed: int, low: float = 7.0, high: float = 12.0) -> Simulation:
     test = np.linspace(-10.0, 20.0, 200)
     fresh = _noisy_wave(test, rng)
     return Simulation(Dataset(sources), points(test[:, None]), _wave(test), fresh, "target", "y")
+
+
+BIASES: dict[str, Callable[[Any, Any], Any]] = {
+    "offset": lambda f, _: f + 2.0,
+    "saturating": lambda f, _: 2.0 * np.tanh(0.7 * f),
+    "drifting": lambda f, x: (0.4 + 0.08 * x) * f + 1.5 * np.sin(0.3 * x),
+}
+BIASES_EXTENT = 20.0
+
+
+def biases(seed: int, kind: str = "offset") -> Simulation:
+    """Simulate a sparse target, and a coarse source whose bias is more than a scale.
+
+    The truth f is a random function of x on [0, 20]. The target has 30 noisy values at places of
+    its own; `coarse` has means of g(f, x) over 40 intervals of 0.5, g being f + 2 ("offset"),
+    2 tanh(0.7 f) ("saturating") or (0.4 + 0.08 x) f + 1.5 sin(0.3 x) ("drifting"). The test support
+    has 200 points evenly on [0, 20].
+
+    >>> biases(0, "saturating").data.sources
+    ('target', 'coarse')
+    """
+    if kind not in BIASES:
+        raise ValueError(f"biases: kind= is one of {tuple(BIASES)}; got {kind!r}.")
+    rng = np.random.default_rng(seed)
+    field = _RandomFunction(rng, 1.0)
+
+    def truth(x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        return 1.5 * field(x)
+
+    x = np.sort(rng.uniform(0, BIASES_EXTENT, 30))
+    y = truth(x) + 0.1 * rng.standard_normal(30)
+    lower = np.arange(0.0, BIASES_EXTENT, 0.5)
+    inside = lower[:, None] + 0.5 * (np.arange(20) + 0.5) / 20
+    means = BIASES[kind](truth(inside), inside).mean(1) + 0.03 * rng.standard_normal(len(lower))
+    data = Dataset(
+        [
+            Observations(points(x[:, None]), y, task="y", name="target"),
+            Observations(intervals(lower, lower + 0.5), means, task="y", name="coarse"),
+        ]
+    )
+    test = np.linspace(0.0, BIASES_EXTENT, 200)
+    fresh = truth(test) + 0.1 * rng.standard_normal(200)
+    return Simulation(data, points(test[:, None]), truth(test), fresh, "target", "y")
 
 
 MIXING_EXTENT = 12.0

@@ -1,7 +1,7 @@
 """Run an experiment folder: data, models and variants from its TOML, scores out."""
 
 from mrgp.experiments.running import run, summarise, table, write
-from mrgp.experiments.scoring import evaluate_quietly, score
+from mrgp.experiments.scoring import evaluate_quietly, score, score_by_site
 from mrgp.experiments.spec import (
     DATA,
     Experiment,
@@ -25,6 +25,7 @@ __all__ = [
     "read",
     "run",
     "score",
+    "score_by_site",
     "summarise",
     "table",
     "write",

@@ -4,18 +4,21 @@ import contextlib
 import dataclasses
 import tomllib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from mrgp import datasets, kernels, models
+from mrgp import datasets, models
 from mrgp.data import Dataset
 from mrgp.datasets import Recording, Simulation
+from mrgp.experiments.conditioning import condition_on
+from mrgp.experiments.parts import KernelSpec, OptimiserSpec, make_inducing, make_kernel
 from mrgp.inference import CompositeWeights, Fit, adjust_curvature, composite_weights, fit
-from mrgp.inference.objectives import check_model
+from mrgp.inference.objectives import check_model, is_deep
 from mrgp.parameters import LogNormal, Parameter, positive
+from mrgp.supports import GaussLegendre
 
 FILE = "experiment.toml"
 
@@ -27,7 +30,8 @@ class ExperimentError(ValueError):
 class Replicates(NamedTuple):
     """What an experiment is repeated over: any seeds, or the folds or sites that there are.
 
-    `load` takes a seed, or one of `names()`, and the settings of a variant.
+    `load` takes a seed, or one of `names()`, and the settings of a variant. `names` takes those
+    settings that `varies` lists. `scored` is what scores are of, where not of the replicate.
 
     >>> DATA["inter_task"].choose([1])
     {1: '20-21 June'}
@@ -35,18 +39,24 @@ class Replicates(NamedTuple):
 
     noun: str
     load: Callable[..., Simulation | Recording]
-    names: Callable[[], Sequence[str]] | None = None
+    names: Callable[..., Sequence[str]] | None = None
+    scored: str | None = None
+    varies: tuple[str, ...] = ()
 
-    def choose(self, numbers: Sequence[int] | None) -> dict[int, Any]:
+    def choose(
+        self, numbers: Sequence[int] | None, settings: Mapping[str, Any] | None = None
+    ) -> dict[int, Any]:
         """Return the replicates of some numbers, or all that there are, by number."""
         if self.names is None:
             return {number: number for number in numbers or ()}
-        there = dict(enumerate(self.names()))
+        chosen_by = {k: v for k, v in (settings or {}).items() if k in self.varies}
+        there = dict(enumerate(self.names(**chosen_by)))
         chosen = list(there) if numbers is None else list(numbers)
         wrong = [number for number in chosen if number not in there]
         if wrong:
+            count = f"are {len(there)} {self.noun}s, 0 to {len(there) - 1}"
             raise ExperimentError(
-                f"There are {len(there)} {self.noun}s, 0 to {len(there) - 1}; {self.noun}"
+                f"There {count if len(there) > 1 else f'is one {self.noun}, 0'}; {self.noun}"
                 f" {wrong[0]} was asked for. Ask for --seeds {len(there)} or fewer."
             )
         return {number: there[number] for number in chosen}
@@ -57,21 +67,18 @@ DATA = {
     "dependent_map": Replicates("seed", datasets.dependent_map),
     "mcmc_dependent": Replicates("seed", datasets.mcmc_dependent),
     "biased": Replicates("seed", datasets.biased),
+    "biases": Replicates("seed", datasets.biases),
     "mixing": Replicates("seed", datasets.mixing),
     "inter_task": Replicates("fold", datasets.inter_task, datasets.folds),
     "inter_task_laqn": Replicates("site", datasets.inter_task_laqn, datasets.laqn_sites),
+    "fusion": Replicates("fold", datasets.fusion, datasets.fusion_folds),
+    "london_no2": Replicates(
+        "fold", datasets.london_no2, datasets.london_folds, scored="site", varies=("protocol",)
+    ),
 }
 
-KernelName = Literal[
-    "RBF",
-    "Matern12",
-    "Matern32",
-    "Matern52",
-    "RationalQuadratic",
-    "Polynomial",
-    "ArcCosine",
-    "SpectralMixture",
-]
+
+KERNELS = ("kernel", "kernel_f", "kernel_w", "kernel_base", "kernel_deep")
 
 
 class ModelSpec(BaseModel):
@@ -79,44 +86,71 @@ class ModelSpec(BaseModel):
 
     `center_point` takes regions for their centres; `sources` and `tasks` default to all. `weights`
     is the rule of the composite weights, or "curvature" for the adjustment in their place;
-    `averages` names the sources that average others' values, errors included. `priors` has median
-    and log-sd of log-normal priors of the kernel's parameters, `noise` those of noise variances.
+    `averages` names the sources that average others' values, errors included; `own_tasks` those
+    that are taken as tasks of their own. `priors` has median and log-sd of log-normal priors of the
+    kernel's parameters, `noise` those of noise variances. `bases` has kernels of a deep model's
+    bases by source. `nodes` is how many Gauss-Legendre nodes
+    a region has along each side, where it has any. With `sample`, parameters are fitted to so many
+    values of each source, drawn at random, and the posterior is that of all.
 
     >>> ModelSpec(recipe="MRGPRN", kernel_w="constant", options={"latents": 2}).build().latents
     2
     """
 
     model_config = ConfigDict(extra="forbid")
-    recipe: Literal["MRGP", "VBAgg", "MRGPRN"]
+    recipe: Literal["MRGP", "VBAgg", "MRGPRN", "MRDGP", "Cascade"]
     center_point: bool = False
-    kernel: KernelName | None = None
-    kernel_f: KernelName | None = None
-    kernel_w: Literal[KernelName, "constant"] | None = None
+    kernel: KernelSpec | None = None
+    kernel_f: KernelSpec | None = None
+    kernel_w: KernelSpec | Literal["constant"] | None = None
+    kernel_base: KernelSpec | None = None
+    kernel_deep: KernelSpec | None = None
+    bases: dict[str, KernelSpec] | None = None
     sources: list[str] | None = None
     tasks: list[str] | None = None
     weights: Literal["ratio", "ribatet", "lyddon", "curvature"] | None = None
     hyperparameters: Literal["refit", "keep"] = "refit"
     averages: dict[str, str] | None = None
+    own_tasks: list[str] | None = None
     priors: dict[str, tuple[float, float]] = Field(default_factory=dict)
     noise: dict[str, tuple[float, float]] | None = None
     options: dict[str, Any] = Field(default_factory=dict)
+    optimiser: OptimiserSpec | None = None
+    nodes: int | None = Field(default=None, ge=1)
+    sample: int | None = Field(default=None, ge=1)
 
     @model_validator(mode="after")
     def check(self) -> "ModelSpec":
         """Make the recipe once, so that a wrong setting is known when the file is read."""
-        recipe = getattr(models, self.recipe)
-        known = [field.name for field in dataclasses.fields(recipe)]
-        unknown = [name for name in self._settings() if name not in known]
-        if unknown:
-            raise ValueError(f"{self.recipe} has no {unknown[0]}=; it has {', '.join(known)}")
         try:
-            made = self.build()
+            self._check_names()
+            made, _ = self.build(), self._optimiser()
         except TypeError as error:
             raise ValueError(str(error)) from None
         check_model(made, None if self.weights is None else "auto")
+        self._check_sample()
         if self.weights == "curvature" and not isinstance(made, models.MRGP):
             raise ValueError(f'weights = "curvature" goes with MRGP; got {self.recipe}')
         return self
+
+    def _check_sample(self) -> None:
+        """Refuse a sample where the posterior of all data does not follow from the parameters."""
+        if self.sample is None:
+            return
+        solved = self.recipe != "MRGPRN" or self.kernel_w == "constant"
+        sparse = ("inducing_f" if self.recipe == "MRGPRN" else "inducing") in self.options
+        if not (solved and sparse):
+            raise ValueError(
+                "sample = goes with MRGP or VBAgg that have inducing =, or with MRGPRN that has"
+                ' inducing_f = and kernel_w = "constant": others have no posterior of all data in'
+                " one pass"
+            )
+
+    def _check_names(self) -> None:
+        known = [field.name for field in dataclasses.fields(getattr(models, self.recipe))]
+        unknown = [name for name in self._settings() if name not in known]
+        if unknown:
+            raise ValueError(f"{self.recipe} has no {unknown[0]}=; it has {', '.join(known)}")
 
     def build(self) -> Any:
         """Make the recipe."""
@@ -125,13 +159,22 @@ class ModelSpec(BaseModel):
             recipe = models.Dependent(recipe, self.averages)
         return models.CenterPoint(recipe) if self.center_point else recipe
 
-    def fit(self, data: Dataset, key: int) -> Fit:
-        """Fit the model, with composite weights where it has a rule for them."""
+    def fit(self, data: Dataset, key: int, earlier: Fit | None = None) -> Fit:
+        """Fit the model, with composite weights where it has a rule for them.
+
+        A deep model takes over the parts of an earlier fit that had the same data.
+        """
         recipe, settings = self.build(), {"key": key, "progress": None}
+        if is_deep(recipe):
+            return fit(recipe, data, **settings, optimiser=self._optimiser(), reuse=earlier)
         if self.weights == "curvature":
             return adjust_curvature(fit(recipe, data, hyperparameters="keep", **settings), data)
         weights = self.weigh(data, key)
-        return fit(recipe, data, weights=weights, hyperparameters=self.hyperparameters, **settings)
+        settings |= {"hyperparameters": self.hyperparameters, "optimiser": self._optimiser()}
+        if self.sample is None:
+            return fit(recipe, data, weights=weights, **settings)
+        drawn = data.batch(self.sample, key)
+        return condition_on(fit(recipe, drawn, weights=weights, **settings), data)
 
     def weigh(self, data: Dataset, key: int) -> CompositeWeights | None:
         """Return the composite weights, where the model has a rule for them."""
@@ -144,19 +187,36 @@ class ModelSpec(BaseModel):
 
     def view(self, data: Dataset) -> Dataset:
         """Return the sources and tasks the model may see."""
-        return data.select(source=self.sources, task=self.tasks)
+        own = self.own_tasks or ()
+        unknown = [source for source in own if source not in data.sources]
+        if unknown:
+            raise ExperimentError(
+                f"own_tasks = names {unknown[0]!r}, which is no source; there are {data.sources}."
+            )
+        tasks = Dataset(o.replace(task=o.name) if o.name in own else o for o in data)
+        return tasks.select(source=self.sources, task=self.tasks)
+
+    def _optimiser(self) -> Any:
+        return None if self.optimiser is None else self.optimiser.build()
 
     def _settings(self) -> dict[str, Any]:
-        named = {name: getattr(self, name) for name in ("kernel", "kernel_f", "kernel_w")}
+        named = {name: getattr(self, name) for name in KERNELS}
         priors = {name: _log_normal(*pair) for name, pair in self.priors.items()}
-        made = {
-            name: given if given == "constant" else getattr(kernels, given)(**priors)
+        made: dict[str, Any] = {
+            name: given if given == "constant" else make_kernel(given, priors)
             for name, given in named.items()
             if given is not None
         }
+        if self.bases is not None:
+            made["kernel_base"] = {name: make_kernel(given) for name, given in self.bases.items()}
         if self.noise is not None:
             made["noise"] = {source: _log_normal(*pair) for source, pair in self.noise.items()}
-        return made | self.options
+        if self.nodes is not None:
+            made["quadrature"] = GaussLegendre(self.nodes)
+        return made | {
+            name: make_inducing(value) if name.startswith("inducing") else value
+            for name, value in self.options.items()
+        }
 
 
 def _log_normal(median: float, sd: float) -> Parameter:
@@ -178,19 +238,19 @@ class Experiment(BaseModel):
 
     Data are of a `simulator`, repeated over `seeds`, or `recorded`, repeated over the folds or
     sites that there are (the first `seeds` of them, if given). The fits of the first `timed`
-    replicates (default: of all) are made twice to be timed. A variant may have the settings of a
-    `sampler`: its models are then sampled, and not fitted.
+    replicates (default: of all) are made twice, for the CPU time of the second. A variant may have
+    the settings of a `sampler`: its models are then sampled, and not fitted.
     """
 
     model_config = ConfigDict(extra="forbid")
     name: str
     title: str
     simulator: (
-        Literal["dependent", "dependent_map", "mcmc_dependent", "biased", "mixing"] | None
+        Literal["dependent", "dependent_map", "mcmc_dependent", "biased", "biases", "mixing"] | None
     ) = None
-    recorded: Literal["inter_task", "inter_task_laqn"] | None = None
+    recorded: Literal["inter_task", "inter_task_laqn", "fusion", "london_no2"] | None = None
     seeds: int | None = None
-    timed: int | None = Field(default=None, ge=1)
+    timed: int | None = Field(default=None, ge=0)
     quick: Quick
     variants: dict[str, dict[str, Any]]
     models: dict[str, ModelSpec]

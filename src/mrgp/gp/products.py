@@ -112,7 +112,7 @@ def node_roots(covariance: Float[Array, "*batch s s"]) -> Float[Array, "*batch s
         return jnp.sqrt(variances)[..., None]
     # Nodes close to one another share all but their last digits.
     scale = jnp.max(variances, -1)[..., None, None] + jnp.finfo(float).tiny
-    jitter = ROOT_JITTER * jnp.eye(covariance.shape[-1])
+    jitter = jnp.broadcast_to(ROOT_JITTER * jnp.eye(covariance.shape[-1]), covariance.shape)
     return jnp.sqrt(scale) * jnp.linalg.cholesky(covariance / scale + jitter)
 
 

@@ -38,15 +38,15 @@ class MRDGP:
     `kernel_base` is a kernel, or one for each source, and so is `inducing`; `kernel_deep` sees the
     inputs "value" and `deep_inputs`, and may be given for each source, or other task, too. Maps
     vary about the identity, or with `mean_deep="linear"` about a line. `mixing` weighs experts by
-    what their bases know ("reliability"), by the experts' own variances ("precision"), equally
-    ("average"), takes the target's base alone ("base"), or is a function of the inputs [n, d] that
-    returns weights [n, experts]; `variance="independent"` adds the experts' errors as if they were
-    independent. `schedule` is
-    "cut" (bases first, then experts), "joint" (then all together), or a list of these stages.
-    `samples` is the number of paths drawn through the tree.
+    the variances of their own predictions ("precision"), by what their bases know, in `order`
+    ("reliability"), equally ("average"), takes the target's base alone ("base"), or is a function
+    of the inputs [n, d] that returns weights [n, experts]; `variance="independent"` adds up the
+    experts' errors as if they were independent. `schedule` is "cut" (bases first, then experts),
+    "joint" (then all together), or a list of the stages "bases", "experts" and "joint". `samples`
+    is the number of paths drawn through the tree.
 
     >>> MRDGP(target="sensors").mixing
-    'reliability'
+    'precision'
     """
 
     target: Any = None
@@ -54,7 +54,7 @@ class MRDGP:
     deep_inputs: Any = ()
     kernel_base: Any = None
     kernel_deep: Any = None
-    mixing: Any = "reliability"
+    mixing: Any = "precision"
     schedule: Any = "cut"
     samples: Any = 20
     inducing: Any = None

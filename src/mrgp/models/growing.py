@@ -3,7 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -42,6 +42,7 @@ class Made(NamedTuple):
     scaling: Scaling
 
 
+@runtime_checkable
 class Make(Protocol):
     """How a part comes about, from its name, recipe, data and composite weight."""
 

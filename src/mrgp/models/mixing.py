@@ -8,8 +8,8 @@ from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
 
-Mixing = Literal["reliability", "precision", "average", "base"]
-"""Weights by what the bases know, by the experts' own variances, all equal, or the base alone."""
+Mixing = Literal["precision", "reliability", "average", "base"]
+"""Weights by the experts' own variances, by what the bases know, all equal, or the base alone."""
 
 SHARPNESS = 10.0
 LEAST = 1e-12

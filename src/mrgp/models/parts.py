@@ -75,9 +75,9 @@ class Part(eqx.Module):
     rows: AnyArray | None = None
 
     @property
-    def level(self) -> Float[AnyArray, ""]:
+    def level(self) -> Float[Array, ""]:
         """The offset of the values."""
-        return self.scaling.offset[0]
+        return jnp.asarray(self.scaling.offset)[0]
 
     def record(self, record: Record) -> Record:
         """Return a record of the data in the part's own coordinates."""
@@ -85,14 +85,18 @@ class Part(eqx.Module):
         y = jnp.asarray(record.y) - self.level * jnp.asarray(support.total)
         return Record(support, y, record.noise_variance, record.weight, record.shapes)
 
+    def centred(self, x: Float[Array, "b s d"]) -> Float[Array, "b s d"]:
+        """Return nodes in the part's own coordinates."""
+        return x - self.scaling.centre[None, None, :]
+
     def at_nodes(self, state: Posterior, x: Float[Array, "b s d"]) -> Outcome:
         """Return what a base says at nodes."""
-        found = self.gp.at_nodes(state, x - self.scaling.centre)
+        found = self.gp.at_nodes(state, self.centred(x))
         return Outcome(found.mean[None] + self.level, found.covariance[None])
 
     def prior_variance(self, x: Float[Array, "b s d"]) -> Float[Array, "b s"]:
         """Return the variance of a base before any data."""
-        centred = x - self.scaling.centre
+        centred = self.centred(x)
         return unwrap(self.gp.kernel).pair(centred, centred)
 
     def after(
@@ -100,8 +104,8 @@ class Part(eqx.Module):
     ) -> Outcome:
         """Return what a layer says at nodes, for each path of its parent."""
         paths, b, s = h.shape
-        inputs = deep_inputs(h, x).reshape(paths * b, s, -1) - self.scaling.centre
-        found = self.gp.at_nodes(state, inputs)
+        inputs = deep_inputs(h, x).reshape(paths * b, s, -1)
+        found = self.gp.at_nodes(state, self.centred(inputs))
         mean = found.mean.reshape(h.shape) + self.level + self.slope * h
         covariance = found.covariance.reshape(paths, b, s, s) + self.excess
         return Outcome(mean, covariance)
@@ -143,7 +147,7 @@ def normals(key: Array, name: str, paths: int, nodes: int) -> Float[Array, "j s"
     distribution evenly, and belong to the model, not to the regions predicted together.
     """
     own = jax.random.fold_in(key, zlib.crc32(name.encode()))
-    quantiles = ndtri((jnp.arange(paths) + 0.5) / paths)
+    quantiles = ndtri((jnp.arange(paths, dtype=float) + 0.5) / paths)
     quantiles = quantiles / jnp.maximum(jnp.std(quantiles), 1e-12) if paths > 1 else quantiles
     order = jax.vmap(lambda s: jax.random.permutation(jax.random.fold_in(own, s), paths))
     return quantiles[order(jnp.arange(nodes))].T

@@ -106,9 +106,10 @@ class Tree(eqx.Module):
         part = self.parts[node.name]
         if node.parent is None:
             return part.record(record)
-        rows = part.rows
+        rows: Any = part.rows
+        # Not a minibatch, whose rows would stand for others.
         seen = dataclasses.replace(
-            record.take(jnp.asarray(rows)), weight=jnp.asarray(record.weight), shapes=None
+            record.take(rows), weight=jnp.asarray(record.weight), shapes=None
         )
         return part.record(self.layer_data(states, node, seen, part.slope))
 
@@ -183,7 +184,7 @@ class Tree(eqx.Module):
         if self.mixing == "average" or count == 1:
             return like / count
         if self.mixing == "base":
-            return like * (jnp.arange(count) == 0)[:, None, None]
+            return jnp.where((jnp.arange(count) == 0)[:, None, None], like, 0.0)
         return in_order([self.reliability(states, n, x) for _, n in blend.experts])
 
     def components(

@@ -241,6 +241,14 @@ def check_coordinates(values: Any, ndim: int, name: str, where: str) -> np.ndarr
     return array
 
 
+def stretched(
+    x: Float[AnyArray, "... d"], scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]
+) -> Float[AnyArray, "... d"]:
+    """Return scale * x + offset, with one of each for every input."""
+    shape = (1,) * (x.ndim - 1) + (-1,)
+    return scale.reshape(shape) * x + offset.reshape(shape)
+
+
 def require_finite(array: np.ndarray, name: str, where: str) -> None:
     """Refuse NaN and infinite coordinates, saying how many and where the first is."""
     bad = np.atleast_1d(~np.isfinite(array).all(axis=tuple(range(1, array.ndim))))

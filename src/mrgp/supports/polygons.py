@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp._types import AnyArray, Inputs, Vector
-from mrgp.supports.base import Kind, check_inputs, check_kind
+from mrgp.supports.base import Kind, check_inputs, check_kind, stretched
 from mrgp.supports.covariates import Field
 from mrgp.supports.outlines import Outlines, Pieces, cut, read, require_shapely
 from mrgp.supports.regions import Nodes, as_rows, check_multiplier, join_nodes
@@ -56,7 +56,8 @@ class Polygons(Nodes):
         return tuple(range(self.dimension))
 
     def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Polygons":
-        x, lower, upper = (scale * v + offset for v in (self.x, self.lower, self.upper))
+        corners = (self.x, self.lower, self.upper)
+        x, lower, upper = (stretched(v, scale, offset) for v in corners)
         spacing = scale.max() * self.spacing
         return dataclasses.replace(
             self, x=x, lower=lower, upper=upper, spacing=spacing, outlines=None, axes=None

@@ -58,7 +58,7 @@ class Product(Support):
 
     def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Product":
         parts = (
-            part.affine(scale[list(columns)], offset[list(columns)])
+            part.affine(scale[np.array(columns)], offset[np.array(columns)])
             for part, columns in zip(self.parts, self.columns, strict=True)
         )
         return dataclasses.replace(self, parts=tuple(parts), axes=None)

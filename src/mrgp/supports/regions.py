@@ -19,6 +19,7 @@ from mrgp.supports.base import (
     check_inputs,
     check_kind,
     require_finite,
+    stretched,
 )
 from mrgp.supports.origins import Origin
 from mrgp.supports.quadrature import DEFAULT_RULE, Rule
@@ -54,7 +55,7 @@ class Points(Support):
         return self.x, self.x
 
     def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Points":
-        return dataclasses.replace(self, x=scale * self.x + offset, axes=None)
+        return dataclasses.replace(self, x=stretched(self.x, scale, offset), axes=None)
 
     @property
     def blocks(self) -> Partition:
@@ -122,7 +123,7 @@ class Nodes(Support):
         return self.wide
 
     def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Nodes":
-        return dataclasses.replace(self, x=scale * self.x + offset, origin=None, axes=None)
+        return dataclasses.replace(self, x=stretched(self.x, scale, offset), origin=None, axes=None)
 
     def atoms(self, along: tuple[int, ...] = (), rule: Rule = DEFAULT_RULE) -> Atoms:
         return Atoms(self.x, self.x, self.weights, (True,) * self.dimension)
@@ -168,7 +169,7 @@ class Boxes(Support):
         return self.lower, self.upper
 
     def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Boxes":
-        lower, upper = scale * self.lower + offset, scale * self.upper + offset
+        lower, upper = (stretched(v, scale, offset) for v in (self.lower, self.upper))
         return dataclasses.replace(self, lower=lower, upper=upper, axes=None)
 
     @property
