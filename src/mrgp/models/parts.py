@@ -6,6 +6,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Float
 
@@ -146,8 +147,16 @@ def normals(key: Array, name: str, paths: int, nodes: int) -> Float[Array, "j s"
     At every node of a region they are the same quantiles in an order of its own: paths fill the
     distribution evenly, and belong to the model, not to the regions predicted together.
     """
-    own = jax.random.fold_in(key, zlib.crc32(name.encode()))
+    if isinstance(key, Tracer):
+        return _ordered(jax.random.fold_in(key, zlib.crc32(name.encode())), paths, nodes)
+    # Numbers of a known key, as in training, are constants: compilers need not hear of them.
+    with jax.ensure_compile_time_eval():
+        return _ordered(jax.random.fold_in(key, zlib.crc32(name.encode())), paths, nodes)
+
+
+@eqx.filter_jit
+def _ordered(key: Array, paths: int, nodes: int) -> Float[Array, "j s"]:
     quantiles = ndtri((jnp.arange(paths, dtype=float) + 0.5) / paths)
     quantiles = quantiles / jnp.maximum(jnp.std(quantiles), 1e-12) if paths > 1 else quantiles
-    order = jax.vmap(lambda s: jax.random.permutation(jax.random.fold_in(own, s), paths))
+    order = jax.vmap(lambda s: jax.random.permutation(jax.random.fold_in(key, s), paths))
     return quantiles[order(jnp.arange(nodes))].T

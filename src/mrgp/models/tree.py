@@ -71,7 +71,8 @@ class Tree(eqx.Module):
     @property
     def key(self) -> Array:
         """The key of the paths with which the layers are trained."""
-        return jax.random.key(self.seed)
+        with jax.ensure_compile_time_eval():
+            return jax.random.key(self.seed)
 
     @property
     def ancestors(self) -> frozenset[str]:
@@ -259,9 +260,12 @@ class Tree(eqx.Module):
         task: str,
         source: str | None,
         given: Float[AnyArray, "n s a"] | None = None,
+        key: Array | None = None,
+        paths: int | None = None,
     ) -> tuple[Float[AnyArray, " n"], Float[AnyArray, " n"]]:
         """Return mean and variance of a task, or of what a source reports of it."""
-        found = self.components(state, support, task, source, self.key, self.samples, given)
+        key, paths = self.key if key is None else key, paths or self.samples
+        found = self.components(state, support, task, source, key, paths, given)
         mean = jnp.sum(found.weights * found.means, 1)
         spread = found.variances + (found.means - mean[:, None]) ** 2
         return mean, jnp.sum(found.weights * spread, 1)
@@ -273,14 +277,17 @@ class Tree(eqx.Module):
         task: str,
         source: str | None,
         given: Float[AnyArray, "n s a"] | None = None,
+        key: Array | None = None,
+        paths: int | None = None,
     ) -> tuple[Float[AnyArray, " n"], Float[AnyArray, "n n"]]:
         """Return mean and joint covariance; correlations come from paths over all the regions."""
+        key, paths = self.key if key is None else key, paths or self.samples
         x, weights = nodes_of(self, support)
         n, s = weights.shape
         whole = weights.reshape(1, n * s)
         every = None if given is None else jnp.asarray(given).reshape(1, n * s, -1)
         found = self._pieces(
-            state, task, source, x.reshape(1, n * s, -1), whole, self.key, self.samples, every
+            state, task, source, x.reshape(1, n * s, -1), whole, key, paths, every
         )
         rows = (jnp.eye(n)[:, :, None] * weights[None]).reshape(n, n * s)
         second, centre = jnp.zeros((n, n)), jnp.zeros(n)
@@ -291,7 +298,7 @@ class Tree(eqx.Module):
             second += width * (within + mean.T @ mean / mean.shape[0])
             centre += width * jnp.mean(mean, 0)
         drawn = second - centre[:, None] * centre[None, :]
-        mean, variance = self.moments(state, support, task, source, given)
+        mean, variance = self.moments(state, support, task, source, given, key, paths)
         scale = jnp.sqrt(variance / jnp.maximum(jnp.diagonal(drawn), jnp.finfo(float).tiny))
         return mean, drawn * scale[:, None] * scale[None, :]
 

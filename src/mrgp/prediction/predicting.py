@@ -144,7 +144,7 @@ def _of_fit(
     if isinstance(fit.model, Network):
         _warn_of_wide_regions(fit, support)
     if joint:
-        mean, covariance = _joint(fit, support, task, source)
+        mean, covariance = _joint(fit, support, task, source, key, count)
         variance = np.diag(covariance).copy()
     else:
         mean, variance = _moments(fit, support, task, source)
@@ -260,7 +260,7 @@ def _chunk_size(fit: Fit, support: Support) -> int:
 
 
 def _joint(
-    fit: Fit, support: Support, task: str, source: str | None
+    fit: Fit, support: Support, task: str, source: str | None, key: jax.Array, count: int
 ) -> tuple[Vector, Float[np.ndarray, "n n"]]:
     if len(support) > LARGEST_JOINT:
         raise ValueError(
@@ -272,6 +272,7 @@ def _joint(
     model, state, part = as_arrays((fit.model, fit.state, support))
     arguments: tuple[Any, ...] = (task, source)
     if isinstance(fit.model, Tree):
-        arguments = (*arguments, as_arrays(fit.model.asked(support, task, source)))
+        asked = as_arrays(fit.model.asked(support, task, source))
+        arguments = (*arguments, asked, key, count)
     mean, covariance = _compiled("joint", model, state, part, *arguments)
     return np.asarray(mean), np.asarray(covariance)
