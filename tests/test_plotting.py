@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 
 import mrgp
-from mrgp.plotting import plot_calibration, plot_data, plot_map, plot_posteriors
+from mrgp.plotting import (
+    plot_bias_map,
+    plot_calibration,
+    plot_data,
+    plot_experts,
+    plot_map,
+    plot_posteriors,
+)
 from mrgp.prediction import Prediction
 
 mpl.use("Agg")
@@ -109,3 +116,56 @@ def test_more_posteriors_than_colours_are_refused():
     support, functions, draws = posteriors([f"model {i}" for i in range(8)], ("a",))
     with pytest.raises(ValueError, match="up to 7 models and 3 parameters; got 8 and 1"):
         plot_posteriors(support, functions, draws, {"a": "noise"})
+
+
+def bias_map(at=None):
+    values = np.linspace(1.0, 3.0, 5)
+    return mrgp.BiasMap(
+        source="sat",
+        target="laqn",
+        task="no2",
+        units="ug/m3",
+        values=values,
+        mean=2 * values,
+        std=np.full(5, 0.5),
+        scatter=0.1,
+        at=at or {},
+    )
+
+
+def test_a_bias_map_is_drawn_with_its_interval_and_the_line_of_no_bias(axes):
+    drawn = plot_bias_map(bias_map({"lon": 0.25}), axes)
+    learned, none = drawn.get_lines()
+    np.testing.assert_allclose(learned.get_ydata(), [2, 3, 4, 5, 6])
+    np.testing.assert_allclose(none.get_ydata(), none.get_xdata())
+    low, high = (f(drawn.collections[0].get_paths()[0].vertices[:, 1]) for f in (np.min, np.max))
+    np.testing.assert_allclose([low, high], [2 - 0.98, 6 + 0.98], atol=1e-3)
+    assert (drawn.get_xlabel(), drawn.get_ylabel()) == ("sat (ug/m3)", "laqn (ug/m3)")
+    assert drawn.get_title() == "sat to laqn at lon = 0.25"
+
+
+def test_experts_are_drawn_along_the_input_above_their_weights():
+    x = np.array([2.0, 0.0, 1.0])
+    support, one = mrgp.points(x[:, None], inputs="day"), np.ones((1, 3))
+    made = {"support": support, "task": "no2", "source": None, "units": "ppb"}
+    parts = {"component_weights": one, "variances": one}
+    experts = {
+        name: Prediction(**made, **parts, means=(level + x)[None])
+        for name, level in (("sensors", 0.0), ("sat", 5.0))
+    }
+    weights = {"sensors": np.array([0.2, 1.0, 0.7]), "sat": np.array([0.8, 0.0, 0.3])}
+    mixture = Prediction(**made, **parts, means=x[None], experts=experts, weights=weights)
+    upper, lower = plot_experts(mixture)
+    lines = {line.get_label(): line for line in upper.get_lines()}
+    assert set(lines) == {"mixture", "sensors", "sat"}
+    np.testing.assert_allclose(lines["sat"].get_xydata(), [[0, 5], [1, 6], [2, 7]])
+    edge = lower.collections[0].get_paths()[0].vertices
+    assert {0.2, 0.7, 1.0} <= set(edge[:, 1].round(6))
+    assert (upper.get_ylabel(), lower.get_xlabel(), lower.get_ylim()) == (
+        "no2 (ppb)",
+        "day",
+        (0, 1),
+    )
+    plt.close(upper.figure)
+    with pytest.raises(ValueError, match="predictions of mrgp.MRDGP, which have experts"):
+        plot_experts(experts["sat"])

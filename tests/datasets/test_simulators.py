@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mrgp.datasets import biased, city, dependent
+from mrgp.datasets import biased, biases, city, dependent
 
 
 def test_the_coarse_source_averages_the_fine_one():
@@ -77,3 +77,20 @@ def test_biased_noise_enters_before_scaling_and_averaging():
     bag = 0.1 / np.sqrt(5)
     wanted = {"target": 0.1, "left": 0.5 * bag, "right": 0.3 * bag, "test": 0.1}
     assert found == pytest.approx(wanted, rel=0.03)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("offset", 2.0), ("saturating", 0.0)])
+def test_the_coarse_source_of_biases_has_its_bias(kind, expected):
+    simulated = biases(4, kind)
+    start = np.asarray(simulated.data["coarse"].support.lower)[:, 0]
+    truth = np.interp(start + 0.25, simulated.support.x[:, 0], simulated.truth)
+    error = simulated.data["coarse"].y - truth
+    small = np.abs(truth) < 0.5
+    np.testing.assert_allclose(np.median(error[small]), expected, atol=0.25)
+    if kind == "saturating":
+        assert np.abs(simulated.data["coarse"].y).max() < 2.2 < np.abs(truth).max()
+
+
+def test_a_bias_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match="kind= is one of .*; got 'slope'"):
+        biases(0, "slope")

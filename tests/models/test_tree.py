@@ -88,8 +88,6 @@ CASES = {
     ),
 }
 TASKS, CHAIN, TOTALS = CASES
-
-
 REGIONS = mrgp.nodes([[[0.4], [2.1]], [[3.0], [3.2]], [[5.5], [9.0]]], [[0.3, 0.7]] * 3)
 PLACES = mrgp.points([[0.4], [2.9], [6.5], [7.0], [13.0]])
 SUPPORTS = {TASKS: REGIONS, TOTALS: PLACES}
@@ -211,7 +209,7 @@ def kernel_of(lengthscale, variance):
 @pytest.mark.parametrize("case", CASES)
 def test_the_bound_equals_dense_algebra_and_loops_over_paths(case):
     made = built(case)
-    in_chain = case == CHAIN
+    in_chain = case not in SUPPORTS
     evaluated = bound_and_slope(*made[:2]) if in_chain else bound_and_components(case)
     expected = loops(made.moved, made.data, made.weights).bound
     assert float(evaluated[0]) == pytest.approx(expected, rel=1e-8)
@@ -266,36 +264,38 @@ def test_a_value_beyond_a_source_does_not_train_its_map():
 
 
 def test_the_expected_log_likelihood_of_a_layer_equals_monte_carlo():
-    made, draws = built(TOTALS), 3000
+    made, draws = built(CHAIN), 3000
     expected = float(expected_log_likelihood(made.objective, 2000))
-    by_hand = loops(made.start, made.data)
-    base, layer = by_hand.nodes["base[sites]"], by_hand.nodes["expert[sites]"]
-    layer.excess = 0.0
-    noise = made.start.parts["expert[sites]"].gp.observation_noise(("totals", "value"))
-    rng, logs = np.random.default_rng(3), np.zeros(draws)
-    totals = made.data["totals"]
-    for (x, w), y in zip(functionals(totals.support), totals.y, strict=True):
+    by_hand = loops(made.start, made.data, made.weights)
+    base, layer = by_hand.nodes["base[cells]"], by_hand.nodes["expert[clouds]"]
+    noise = made.start.parts["expert[clouds]"].gp.observation_noise(("clouds", "value"))
+    rng, logs, without = np.random.default_rng(3), np.zeros(draws), 0.0
+    clouds = made.data["clouds"]
+    for (x, w), y in zip(functionals(clouds.support), clouds.y, strict=True):
         for j, h in enumerate(rng.multivariate_normal(*base.at(x), size=draws)):
             mean, cov = layer.at(h[:, None])
             f = mean + np.linalg.cholesky(cov + 1e-12 * np.eye(2)) @ rng.standard_normal(2)
-            logs[j] += -0.5 * np.log(2 * np.pi * noise) - 0.5 * (y - w @ f) ** 2 / noise
-    error = logs.std() / np.sqrt(draws)
-    assert error < 0.002 * abs(expected)
-    assert abs(logs.mean() - expected) < 4 * error
+            logs[j] += log_density(y, w @ f, noise)
+        without += log_density(y, w @ layer.at(base.at(x)[0][:, None])[0], noise)
+    error = made.weights["clouds"] * logs.std() / np.sqrt(draws)
+    assert abs(made.weights["clouds"] * logs.mean() - expected) < 4 * error
+    assert made.weights["clouds"] * without > expected + 20 * error
+
+
+def log_density(y, mean, variance):
+    return -0.5 * np.log(2 * np.pi * variance) - 0.5 * (y - mean) ** 2 / variance
 
 
 @eqx.filter_jit
 def expected_log_likelihood(objective, paths):
-    """Return that of the only layer, with the posterior of its few paths, over many."""
-    tree, records = objective.model(objective.start), objective.records
-    node, states = tree.nodes[-1], {}
-    base = tree.nodes[1]
-    assert node.parent == base.name
-    states = {base.name: tree.parts[base.name].gp.condition([tree.record_of({}, base, records[1])])}
+    """Return that of the first layer of a chain, with its posterior of few paths, over many."""
+    tree, (of_base, of_layer, _) = objective.model(objective.start), objective.records
+    base, node, _ = tree.nodes
+    states = {base.name: tree.parts[base.name].gp.condition([tree.record_of({}, base, of_base)])}
     gp = tree.parts[node.name].gp
-    q, _ = gp.optimal_q([tree.record_of(states, node, records[0])]).moments()
+    q, _ = gp.optimal_q([tree.record_of(states, node, of_layer)]).moments()
     many = dataclasses.replace(tree, samples=paths)
-    return gp.expected_log_likelihood(q, [many.record_of(states, node, records[0])])
+    return gp.expected_log_likelihood(q, [many.record_of(states, node, of_layer)])
 
 
 def test_gradients_equal_finite_differences():

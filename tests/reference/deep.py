@@ -125,7 +125,9 @@ class Tree:
         """Return values at the nodes of a region along each path, [j, s]."""
         if name not in self.mixtures:
             white = self.normals(name, len(x))
-            return np.array([draw(*o, e) for o, e in zip(self.outcomes(name, x), white, strict=True)])
+            return np.array(
+                [draw(*o, e) for o, e in zip(self.outcomes(name, x), white, strict=True)]
+            )
         experts = self.mixtures[name]
         shares = self.shares(experts, x)
         level = self.normals(name, len(x))[:, 0]
@@ -225,6 +227,8 @@ def slices(shares, weights):
     parts = np.zeros((experts, experts, nodes))
     for k in range(experts):
         lower = sum(widths[:k])
+        if widths[k] == 0:
+            continue
         for a in range(experts):
             for s in range(nodes):
                 start = shares[:a, s].sum()

@@ -139,6 +139,9 @@ def test_collapse_shift_affine_and_rows(name):
     np.testing.assert_allclose(
         moved.moment, support.moment * scale + support.total[:, None] * offset
     )
+    with double():
+        traced = support.affine(jax.numpy.asarray(scale), jax.numpy.asarray(offset))
+        np.testing.assert_allclose(traced.moment, moved.moment)
     np.testing.assert_allclose(support.shift(offset).bounds[0], lower - offset)
     for index, rows in ((1, [1]), (-1, [2]), ([2, 0], [2, 0]), (slice(1, None), [1, 2])):
         part = support[index]

@@ -196,6 +196,9 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
     if isinstance(value, np.ndarray):
         arrays.append(np.asarray(value))
         return {"array": len(arrays) - 1}
+    if isinstance(value, tuple) and type(value) in _CLASSES:
+        items = [_encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]
+        return {"class": _name(type(value)), "items": items}
     if isinstance(value, tuple | list):
         kind = "tuple" if isinstance(value, tuple) else "list"
         return {kind: [_encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]}
@@ -241,6 +244,8 @@ def _decode(value: Any, array: Any, registry: dict[str, type]) -> Any:
             f"load: the file uses the class {name!r}, which mrgp does not know. If it is yours,"
             f" call mrgp.load(path, types=[{name}])."
         )
+    if issubclass(registry[name], tuple):
+        return registry[name](*(_decode(v, array, registry) for v in value["items"]))
     fields = {k: _decode(v, array, registry) for k, v in value["fields"].items()}
     wanted = {field.name for field in dataclasses.fields(registry[name])}
     if set(fields) != wanted:

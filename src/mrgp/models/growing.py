@@ -164,13 +164,14 @@ def _variance(part: Part, state: Posterior, x: Float[Array, "b s d"]) -> Float[A
 def _base_recipe(recipe: Any, plan: Plan, tree: Tree, node: Node, data: Dataset) -> MRGP:
     """Return the MR-GP of one process."""
     kernel, noise = given_for(recipe.kernel_base, node.process), None
-    task = node.process[1]
-    first = next(n for n in plan.nodes if n.process[1] == task and n.parent is None)
-    if node != first and recipe.priors:
+    source, task = node.process
+    target = next(blend.target for blend in plan.blends if blend.task == task)
+    if source != target and recipe.priors:
         noise = _quiet(data[node.process])
-        fewer = _count(data[node.process]) <= _count(data[first.process])
-        if fewer and not isinstance(recipe.kernel_base, Mapping):
-            kernel = _linked(kernel, tree.parts[first.name].gp.kernel)
+        bases = {n.process: tree.parts[n.name] for n in tree.nodes if n.parent is None}
+        fewer = _count(data[node.process]) <= _count(data[target, task])
+        if (target, task) in bases and fewer and not isinstance(recipe.kernel_base, Mapping):
+            kernel = _linked(kernel, bases[target, task].gp.kernel)
     return MRGP(
         kernel=kernel,
         inducing=given_for(recipe.inducing, node.process),

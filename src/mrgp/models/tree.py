@@ -286,9 +286,7 @@ class Tree(eqx.Module):
         n, s = weights.shape
         whole = weights.reshape(1, n * s)
         every = None if given is None else jnp.asarray(given).reshape(1, n * s, -1)
-        found = self._pieces(
-            state, task, source, x.reshape(1, n * s, -1), whole, key, paths, every
-        )
+        found = self._pieces(state, task, source, x.reshape(1, n * s, -1), whole, key, paths, every)
         rows = (jnp.eye(n)[:, :, None] * weights[None]).reshape(n, n * s)
         second, centre = jnp.zeros((n, n)), jnp.zeros(n)
         for width, part in zip(found.widths[:, 0], found.parts, strict=True):
