@@ -167,5 +167,5 @@ def test_experts_are_drawn_along_the_input_above_their_weights():
         (0, 1),
     )
     plt.close(upper.figure)
-    with pytest.raises(ValueError, match="predictions of mrgp.MRDGP, which have experts"):
+    with pytest.raises(ValueError, match=r"predictions of mrgp.MRDGP, which have experts"):
         plot_experts(experts["sat"])

@@ -92,5 +92,5 @@ def test_the_coarse_source_of_biases_has_its_bias(kind, expected):
 
 
 def test_a_bias_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match="kind= is one of .*; got 'slope'"):
+    with pytest.raises(ValueError, match=r"kind= is one of .*; got 'slope'"):
         biases(0, "slope")

@@ -74,7 +74,8 @@ def test_a_base_is_the_single_gp_of_its_source(fitted):
 def test_the_bias_map_finds_the_bias(fitted):
     found = fitted.bias_map("coarse", values=[1.0, 1.4])
     np.testing.assert_allclose(found.mean, [0.0, 0.8], atol=3 * found.std.max() + 0.05)
-    assert np.all(found.std > 0) and np.all(found.std < 0.3)
+    assert np.all(found.std > 0)
+    assert np.all(found.std < 0.3)
     low, high = found.interval(0.5)
     np.testing.assert_allclose(0.5 * (low + high), found.mean)
     frame = found.to_frame(0.9)
@@ -92,7 +93,8 @@ def test_the_default_values_of_a_bias_map_are_those_it_was_learned_on(fitted):
 def test_the_summary_names_the_parts(fitted):
     text = fitted.summary()
     assert "tree of 2 base GPs and 1 layer: expert[coarse] on 17 values; 6 paths" in text
-    assert "base[coarse].noise_variance" in text and "1 missing left out" in text
+    assert "base[coarse].noise_variance" in text
+    assert "1 missing left out" in text
 
 
 def test_reuse_takes_over_the_parts_whose_data_are_the_same(fitted):
@@ -101,7 +103,7 @@ def test_reuse_takes_over_the_parts_whose_data_are_the_same(fitted):
     watched = Watched()
     again = mrgp.fit(RECIPE, other, optimiser=QUICK, reuse=fitted, progress=watched)
     assert again.parts["base[fine]"] is not fitted.parts["base[fine]"]
-    assert [t.split(":")[0] for t in watched.titles][0] == "base[fine]"
+    assert next(t.split(":")[0] for t in watched.titles) == "base[fine]"
     same = mrgp.fit(RECIPE, DATA, optimiser=QUICK, reuse=fitted, progress=(second := Watched()))
     converged = [n for n, part in fitted.parts.items() if part.status.code == "converged"]
     assert all(same.parts[name] is fitted.parts[name] for name in converged)
@@ -111,7 +113,8 @@ def test_reuse_takes_over_the_parts_whose_data_are_the_same(fitted):
 def test_a_fit_that_was_stopped_goes_on_to_the_same_end():
     whole = mrgp.fit(RECIPE, DATA)
     stopped = mrgp.fit(RECIPE, DATA, progress=Watched(stop="base[coarse]"))
-    assert stopped.status.code == "interrupted" and "base[coarse]" in stopped.status.message
+    assert stopped.status.code == "interrupted"
+    assert "base[coarse]" in stopped.status.message
     assert np.isfinite(mrgp.predict(stopped, GRID).mean).all()
     watched = Watched()
     resumed = stopped.resume(DATA, progress=watched)
@@ -143,7 +146,7 @@ def test_a_source_apart_from_the_target_is_left_out_with_a_warning():
     assert list(mrgp.predict(fit, GRID).experts) == ["fine"]
     assert len(mrgp.predict(fit, mrgp.points([[62.0]]), source="coarse")) == 1
     chain = mrgp.Cascade(["coarse", "fine"], kernel_base=mrgp.RBF(), samples=6)
-    with pytest.raises(ValueError, match="do not overlap.*Leave that source out of the chain"):
+    with pytest.raises(ValueError, match=r"do not overlap.*Leave that source out of the chain"):
         mrgp.fit(chain, mrgp.Dataset([fine, coarse]), optimiser=QUICK)
 
 
@@ -151,7 +154,8 @@ def test_a_base_with_one_observation_works():
     fine, coarse = sources()
     fit = mrgp.fit(RECIPE, mrgp.Dataset([fine, coarse[np.array([3])]]), optimiser=QUICK)
     prediction = mrgp.predict(fit, GRID)
-    assert np.isfinite(prediction.mean).all() and np.all(prediction.variance > 0)
+    assert np.isfinite(prediction.mean).all()
+    assert np.all(prediction.variance > 0)
 
 
 def test_no_lengthscale_ends_below_the_spacing_of_a_coarse_source():

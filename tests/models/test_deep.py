@@ -63,7 +63,8 @@ def test_other_tasks_are_mixed_first_and_mapped_to_the_target():
 def test_an_order_for_each_task_names_the_target():
     order = {"pm10": ["model", "sites"], "pm25": ["sites", "model"]}
     plan = mrgp.MRDGP(order=order).plan(TWO)
-    assert plan.blends[-1].task == "pm10" and plan.blends[-1].target == "model"
+    assert plan.blends[-1].task == "pm10"
+    assert plan.blends[-1].target == "model"
 
 
 def test_a_chain_goes_from_the_first_to_the_last():
