@@ -124,14 +124,15 @@ def test_damaged_files_are_called_damaged(tmp_path):
     del header["fit"]["fields"]["status"]
     for changed in (
         {"header.json": b"{"},
-        {"header.json": b'{"schema": 3}'},
+        {"header.json": json.dumps({"schema": checkpoint.SCHEMA}).encode()},
         {"header.json": json.dumps(header).encode()},
         {"arrays/0.npy": None},
     ):
         with pytest.raises(ValueError, match="is damaged"):
             load_with(changed)
+    empty = {"schema": checkpoint.SCHEMA, "fit": {"list": []}}
     with pytest.raises(ValueError, match="holds no fit"):
-        load_with({"header.json": b'{"schema": 3, "fit": {"list": []}}'})
+        load_with({"header.json": json.dumps(empty).encode()})
 
 
 def test_save_needs_a_folder_and_load_names_of_their_own(tmp_path):

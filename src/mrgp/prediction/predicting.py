@@ -123,12 +123,15 @@ def _of_tree(
         found = _compiled("components", model, state, part, task, source, key, count, given)
         parts.append(jax.tree.map(lambda x, s=start: np.asarray(x)[: n - s], found))
     whole = jax.tree.map(lambda *several: np.concatenate(several), *parts)
+    # In order of trust; trees of arrays have their keys sorted.
+    labels = [label for label, _ in fit.model.blend(task).experts if label in whole.experts]
     experts = {}
-    for label, (means, variances) in whole.experts.items():
+    for label in labels:
+        means, variances = whole.experts[label]
         weights = np.full(means.shape, 1.0 / means.shape[1])
         experts[label] = (weights.T, means.T, variances.T + noise)
     mixture = (whole.weights.T, whole.means.T, whole.variances.T + noise)
-    return mixture, experts, whole.shares
+    return mixture, experts, {label: whole.shares[label] for label in labels}
 
 
 def _of_fit(
