@@ -125,6 +125,7 @@ def bias_map(at=None):
         target="laqn",
         task="no2",
         units="ug/m3",
+        source_units="ug/m3",
         values=values,
         mean=2 * values,
         std=np.full(5, 0.5),

@@ -110,9 +110,10 @@ def plot_bias_map(bias_map: BiasMap, axes: "Axes | None" = None) -> "Axes":
     values, (low, high) = bias_map.values, bias_map.interval(0.95)
     axes.fill_between(values, low, high, color=LINE_COLOURS[0], alpha=0.25, label="95 % interval")
     axes.plot(values, bias_map.mean, color=LINE_COLOURS[0], label="learned map")
-    axes.plot(values, values, color="0.6", linewidth=1, linestyle="--", label="no bias")
-    units = f" ({bias_map.units})" if bias_map.units else ""
-    axes.set(xlabel=f"{bias_map.source}{units}", ylabel=f"{bias_map.target}{units}")
+    if bias_map.units == bias_map.source_units:
+        axes.plot(values, values, color="0.6", linewidth=1, linestyle="--", label="no bias")
+    given, found = (f" ({u})" if u else "" for u in (bias_map.source_units, bias_map.units))
+    axes.set(xlabel=f"{bias_map.source}{given}", ylabel=f"{bias_map.target}{found}")
     place = ", ".join(f"{name} = {value:.4g}" for name, value in bias_map.at.items())
     axes.set_title(f"{bias_map.source} to {bias_map.target}" + (f" at {place}" if place else ""))
     axes.legend(frameon=False)

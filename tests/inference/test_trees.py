@@ -209,3 +209,43 @@ def test_weights_of_the_experts_may_come_from_a_function(fitted, tmp_path):
     )
     with pytest.raises(ValueError, match=r"weight for each of the experts \['fine', 'coarse'\]"):
         mrgp.predict(wrong, GRID)
+
+
+def test_weights_do_not_depend_on_the_units(fitted):
+    tiny = mrgp.Dataset(
+        [o.replace(y=1e-9 * o.y, units="g/m3") for o in DATA],
+    )
+    small = mrgp.fit(RECIPE, tiny, optimiser=QUICK)
+    expected = mrgp.predict(fitted, GRID).weights["fine"]
+    np.testing.assert_allclose(mrgp.predict(small, GRID).weights["fine"], expected, atol=0.02)
+
+
+def test_a_base_is_not_taken_over_where_its_known_noise_is_another(fitted):
+    fine, coarse = sources()
+    sure, unsure = (
+        mrgp.Dataset([fine, coarse.replace(noise_variance=np.full(14, v))]) for v in (1e-4, 0.2)
+    )
+    before = mrgp.fit(RECIPE, sure, optimiser=QUICK)
+    after = mrgp.fit(RECIPE, unsure, optimiser=QUICK, reuse=before)
+    assert after.model.observation_noise(("coarse", "no2")) == pytest.approx(0.2)
+    assert after.parts["base[coarse]"] is not before.parts["base[coarse]"]
+
+
+def test_one_value_of_the_target_leaves_the_map_open():
+    fine, coarse = sources()
+    fit = mrgp.fit(RECIPE, mrgp.Dataset([fine[np.array([2])], coarse]), optimiser=QUICK)
+    found = fit.bias_map("coarse", values=[0.6, 1.8])
+    assert np.all(found.std > 0.2)
+
+
+def test_a_part_that_fails_is_named():
+    broken = mrgp.RBF(variance=mrgp.fixed(1e308))
+    recipe = dataclasses.replace(RECIPE, kernel_base={"coarse": broken})
+    with pytest.raises(mrgp.FitError, match=r"failed in base\[coarse\]"):
+        mrgp.fit(recipe, DATA, optimiser=QUICK)
+
+
+def test_a_joint_prediction_of_many_nodes_is_refused(fitted):
+    start = np.linspace(0, 7, 900)
+    with pytest.raises(ValueError, match="Predict fewer regions at a time, or with fewer samples"):
+        mrgp.predict(fitted, mrgp.intervals(start, start + 0.1), joint=True)

@@ -60,6 +60,16 @@ def test_other_tasks_are_mixed_first_and_mapped_to_the_target():
     assert [blend.task for blend in plan.blends] == ["pm10", "pm25"]
 
 
+def test_a_task_named_like_a_source_has_a_node_of_its_own():
+    data = mrgp.Dataset(
+        [observations("fine"), observations("b", width=1.0), observations("fine", "b")]
+    )
+    plan = mrgp.MRDGP(target=("fine", "a")).plan(data)
+    names = [node.name for node in plan.nodes]
+    assert len(set(names)) == len(names)
+    assert [label for label, _ in plan.blends[-1].experts] == ["fine", "b", "b (task)"]
+
+
 def test_an_order_for_each_task_names_the_target():
     order = {"pm10": ["model", "sites"], "pm25": ["sites", "model"]}
     plan = mrgp.MRDGP(order=order).plan(TWO)
@@ -91,6 +101,10 @@ def test_a_chain_says_what_it_leaves_out():
         (lambda: mrgp.MRDGP(variance="sum"), r"variance= is one of \('mixture', 'independent'\)"),
         (lambda: mrgp.MRDGP(schedule="both"), r"schedule= is one of \('cut', 'joint'\)"),
         (lambda: mrgp.MRDGP(schedule=["experts"]), "begins with 'bases' and 'experts'"),
+        (lambda: mrgp.MRDGP(order="fine"), "order= lists sources, target first"),
+        (lambda: mrgp.MRDGP(order={"a": []}), "order= lists sources, target first"),
+        (lambda: mrgp.MRDGP(target=5), "target= is a source, or a pair"),
+        (lambda: mrgp.MRDGP(schedule=None), "begins with 'bases' and 'experts'"),
         (lambda: mrgp.MRDGP(samples=0), "samples= must be a whole number of paths, at least 1"),
         (lambda: mrgp.MRDGP(method="best"), "MRDGP: method= is one of"),
         (lambda: mrgp.MRDGP(mean_deep="zero"), r"mean_deep= is one of \('identity', 'linear'\)"),
@@ -108,7 +122,7 @@ def test_a_chain_says_what_it_leaves_out():
             lambda: mrgp.MRDGP("mid", order=["fine", "mid", "coarse"]).plan(ONE),
             "starts with the target, 'mid'.*Move it to the front",
         ),
-        (lambda: mrgp.MRDGP("fine", order={"b": []}).plan(ONE), "'b', which is no task"),
+        (lambda: mrgp.MRDGP("fine", order={"b": ["fine"]}).plan(ONE), "'b', which is no task"),
         (lambda: mrgp.MRDGP(kernel_base={"sat": mrgp.RBF()}).plan(ONE), "'sat', which is none of"),
         (lambda: mrgp.MRDGP(kernel_deep={"fine": mrgp.RBF()}).plan(ONE), "'fine', which is none"),
         (lambda: mrgp.MRDGP(deep_inputs="lon").build(ONE), "no input is named 'lon'"),

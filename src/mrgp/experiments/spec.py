@@ -135,6 +135,8 @@ class ModelSpec(BaseModel):
 
     def _check_sample(self) -> None:
         """Refuse a sample where the posterior of all data does not follow from the parameters."""
+        if is_deep(self.build()) and (self.sample, self.hyperparameters) != (None, "refit"):
+            raise ValueError(f"{self.recipe} has no sample = and no hyperparameters =")
         if self.sample is None:
             return
         solved = self.recipe != "MRGPRN" or self.kernel_w == "constant"

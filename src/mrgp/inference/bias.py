@@ -25,12 +25,14 @@ class BiasMap:
 
     `mean` and `std` are those of the map; `scatter` is the standard deviation of the target about
     it that the map does not explain. `at` has the other inputs of a map that changes over them.
+    `units` are those of the target, `source_units` those of the values.
     """
 
     source: str
     target: str
     task: str
     units: str | None
+    source_units: str | None
     values: Vector
     mean: Vector
     std: Vector
@@ -70,16 +72,17 @@ class BiasMap:
 
     def __repr__(self) -> str:
         units = f" {self.units}" if self.units else ""
+        given = f" {self.source_units}" if self.source_units else ""
         place = "".join(f", {name} {value:.4g}" for name, value in self.at.items())
         return (
             f"BiasMap({self.source} to {self.target}, {self.task}{place}:"
-            f" {self.values[0]:.4g} to {self.values[-1]:.4g}{units} becomes {self.mean[0]:.4g} to"
+            f" {self.values[0]:.4g} to {self.values[-1]:.4g}{given} becomes {self.mean[0]:.4g} to"
             f" {self.mean[-1]:.4g}{units}, sd up to {self.std.max():.3g})"
         )
 
 
 @float64
-def bias_map(fit: Any, source: str, values: Any = None, at: Any = None) -> BiasMap:
+def bias_map(fit: Any, source: Any, values: Any = None, at: Any = None) -> BiasMap:
     """Return the map that a deep model learned from a source, or another task, to its target."""
     tree = fit.model
     if not isinstance(tree, Tree):
@@ -87,10 +90,14 @@ def bias_map(fit: Any, source: str, values: Any = None, at: Any = None) -> BiasM
             f"bias_map: {type(fit.recipe).__name__} learns no maps between sources; fit"
             ' mrgp.MRDGP() or mrgp.Cascade(), or see parameters() of MRGP(bias="affine").'
         )
-    layers = {node.label: node for node in tree.nodes if node.parent is not None}
+    layers: dict[Any, Any] = {}
+    for node in (n for n in tree.nodes if n.parent is not None):
+        # The last of a name is the target's; those of other tasks go by (source, task).
+        layers[node.label, node.process[1]] = layers[node.label] = node
     if source not in layers:
         raise ValueError(
-            f"bias_map: there is no map from {source!r}; there are maps from {list(layers)}."
+            f"bias_map: there is no map from {source!r}; there are maps from"
+            f" {[name for name in layers if isinstance(name, str)]}."
         )
     node = layers[source]
     part, state = tree.parts[node.name], fit.state[node.name]
@@ -106,16 +113,23 @@ def bias_map(fit: Any, source: str, values: Any = None, at: Any = None) -> BiasM
     mean, variance = _evaluate(*as_arrays((part, state, inputs)))
     target, task = node.process
     return BiasMap(
-        source=source,
+        source=node.label,
         target=target,
         task=task,
         units=fit.units.get(task),
+        source_units=fit.units.get(_task_of(tree, str(node.parent))),
         values=values,
         mean=np.asarray(mean),
         std=np.sqrt(np.asarray(variance)),
         scatter=float(np.sqrt(part.excess)),
         at=beside,
     )
+
+
+def _task_of(tree: Tree, name: str) -> str:
+    """Return the task of a node, or of a mixture."""
+    tasks = {node.name: node.process[1] for node in tree.nodes}
+    return (tasks | {blend.name: blend.task for blend in tree.blends})[name]
 
 
 def _beside(at: Any, names: tuple[str, ...], centre: Vector) -> dict[str, float]:

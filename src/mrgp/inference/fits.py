@@ -87,9 +87,10 @@ class Fit:
 
         return resume(self, data, optimiser, progress, throw)
 
-    def bias_map(self, source: str, values: Any = None, at: Any = None) -> BiasMap:
-        """Return the map that a deep model learned from a source to the target.
+    def bias_map(self, source: Any, values: Any = None, at: Any = None) -> BiasMap:
+        """Return the map that a deep model learned from a source, or another task, to the target.
 
+        A source of another task is asked for as (source, task), for the map to that task's target.
         `values` are those of the source to look at (default: the range it was learned on), `at`
         the place, by input, of a map that changes over the `deep_inputs`.
 
@@ -169,7 +170,9 @@ def checksum_of(data: Dataset) -> int:
     found = 0
     for o in data:
         seen = o.dropna()
-        for array in (seen.y, *seen.support.bounds, seen.support.moment):
+        noise = np.zeros(0) if seen.noise_variance is None else seen.noise_variance
+        support = seen.support
+        for array in (seen.y, noise, *support.bounds, support.moment, support.total):
             found = zlib.crc32(np.ascontiguousarray(array, np.float64).tobytes(), found)
     return found
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from mrgp._types import to_numpy
 from mrgp.data import Dataset, Scaling, as_seed
-from mrgp.gp import Inducing, start_locations
+from mrgp.gp import Inducing, Sites, start_locations
+from mrgp.inference.fits import FitError
 from mrgp.inference.objectives import Objective, as_arrays, build_objective
 from mrgp.inference.optimisers import LBFGS, Optimum, Status, maximise
 from mrgp.inference.progress import Progress, as_progress
@@ -71,12 +72,17 @@ class Gardener:
         """Fit a part, or take it over."""
         weights = None if weight == 1.0 else {data.processes[0]: weight}
         known = self.earlier.get(name)
-        known = known if known is not None and _same(known, recipe, data, weight) else None
+        begun = known is not None and known.optimiser == BRIEF
+        known = None if begun or not _same(known, recipe, data, weight) else known
         if known is not None and (known.status.code == "converged" or self.stopped):
             found = known
         elif known is not None:
+            optimiser = self._optimiser(recipe, data)
             found = known.resume(
-                data, progress=Titled(as_progress(self.progress), name), throw=False
+                data,
+                optimiser=optimiser if type(optimiser) is type(known.optimiser) else None,
+                progress=Titled(as_progress(self.progress), name),
+                throw=False,
             )
         else:
             optimiser = BRIEF if self.stopped else self._optimiser(recipe, data)
@@ -89,6 +95,11 @@ class Gardener:
                 progress=None if self.stopped else Titled(as_progress(self.progress), name),
                 throw=False,
             )
+        if found.status.code == "failed":
+            raise FitError(
+                f"The fit failed in {name}: {found.status.message}. Look for extreme values, or"
+                " starting values and known noise variances far from the data's scale."
+            )
         self.parts[name] = found
         return Made(found.model, found.state, found.scaling)
 
@@ -99,7 +110,9 @@ class Gardener:
 
 
 def _same(fit: Any, recipe: MRGP, data: Dataset, weight: float) -> bool:
-    """Tell whether a fit was made by this recipe on these data."""
+    """Tell whether there is a fit, made by this recipe on these data."""
+    if fit is None:
+        return False
     if list(fit.weights) != list(data.processes) or not np.allclose(
         list(fit.weights.values()), weight
     ):
@@ -161,7 +174,7 @@ def _refine(
     parts = {}
     for node in tree.nodes:
         part = tree.parts[node.name]
-        if node.name in tree.ancestors and part.gp.q is None:
+        if node.name in tree.ancestors and not isinstance(part.gp.q, Sites):
             record = as_arrays(records[tree.processes.index(node.process)])
             own = _own_record(as_arrays(tree), as_arrays(states), node, record)
             gp = _with_sites(part.gp, node.process, to_numpy(own), recipe, gardener.key)

@@ -66,6 +66,17 @@ class MRDGP:
     quadrature: Any = DEFAULT_RULE
 
     def __post_init__(self) -> None:
+        lists = self.order.values() if isinstance(self.order, Mapping) else [self.order]
+        for given in lists if self.order is not None else ():
+            if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+                raise TypeError(
+                    "MRDGP: order= lists sources, target first, or maps tasks to such lists; got"
+                    f" {self.order!r}."
+                )
+        if not isinstance(self.target, str | tuple | list | None):
+            raise TypeError(
+                f"MRDGP: target= is a source, or a pair (source, task); got {self.target!r}."
+            )
         if not callable(self.mixing):
             _check_choice(self, "mixing", Mixing, " or a function of the inputs")
         _check_choice(self, "variance", Variance)
@@ -95,17 +106,12 @@ class MRDGP:
                 Node(_called("expert", s, name, several), target.process, base.name, s)
                 for s, base in zip(ordered[1:], bases[1:], strict=True)
             ]
-            if name == task:
-                layers += [
-                    Node(_called("expert", b.task, name, several), target.process, b.name, b.task)
-                    for b in blends
-                ]
+            for other in blends if name == task else ():
+                label = f"{other.task} (task)" if other.task in ordered else other.task
+                called = _called("expert", label, name, several)
+                layers.append(Node(called, target.process, other.name, label))
             nodes += [*bases, *layers]
-            experts = [(ordered[0], target.name)]
-            for layer in layers:
-                taken = [label for label, _ in experts]
-                label = f"{layer.label} (task)" if layer.label in taken else layer.label
-                experts.append((label, layer.name))
+            experts = [(ordered[0], target.name), *((n.label, n.name) for n in layers)]
             blends.append(Blend(f"mixture[{name}]", name, ordered[0], tuple(experts)))
         _check_keys(self, data, [n.label for n in nodes if n.parent is not None])
         return Plan(tuple(nodes), tuple(blends))
@@ -304,7 +310,7 @@ def _check_common(recipe: Any) -> None:
     name = type(recipe).__name__
     _check_choice(recipe, "method", Method)
     _check_choice(recipe, "mean_deep", MeanDeep)
-    beside = recipe.deep_inputs
+    beside = () if recipe.deep_inputs is None else recipe.deep_inputs
     beside = (beside,) if isinstance(beside, str) else tuple(beside)
     object.__setattr__(recipe, "deep_inputs", beside)
     if "value" in beside:
@@ -346,7 +352,7 @@ def _check_schedule(name: str, schedule: Any) -> None:
                 f" {get_args(Stage)}; got {schedule!r}."
             )
         return
-    stages = tuple(schedule)
+    stages = tuple(schedule) if isinstance(schedule, Sequence) else (schedule,)
     if stages[:2] != ("bases", "experts") or any(s != "joint" for s in stages[2:]):
         raise ValueError(
             f"{name}: a schedule begins with 'bases' and 'experts', and may go on with 'joint', as"

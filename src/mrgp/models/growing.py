@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from mrgp.data import Dataset, Observations, Scaling, as_seed, process_weights
 from mrgp.gp import Posterior
-from mrgp.kernels import Kernel, Matern32, Stationary, single_kernels
+from mrgp.kernels import Kernel, Matern32, Separable, Stationary, single_kernels
 from mrgp.models.layers import layer_observations, layer_recipe, overlap, with_excess
 from mrgp.models.mrgp import MRGP
 from mrgp.models.parts import Blend, Node, Part
@@ -25,6 +25,7 @@ from mrgp.parameters import LogNormal, positive
 COARSE_NOISE_SHARE, COARSE_NOISE_LOG_SD, COARSE_NOISE_FLOOR = 0.01, 1.0, 1e-6
 LINK_LOG_SD = 0.1
 FLOOR_ROWS = 2000
+LEAST = 1e-12
 
 
 class Plan(NamedTuple):
@@ -75,7 +76,7 @@ def grow(
                 _say_apart(plan, node, data)
                 continue
             seen, slope = layer_observations(tree, states, node, observed.dropna()[rows], recipe)
-            layer = layer_recipe(recipe, node, seen)
+            layer = layer_recipe(recipe, node, seen, observed)
             made = make(node.name, layer, Dataset([seen]), weight / tree.samples)
             zero = np.zeros(())
             part = Part(made.gp, made.scaling, slope, zero, zero, rows)
@@ -131,7 +132,7 @@ def _say_apart(plan: Plan, node: Node, data: Dataset) -> None:
     if all(len(blend.experts) == 1 for blend in plan.blends):
         raise ValueError(f"{text} Leave that source out of the chain.")
     warnings.warn(
-        f"{text} {node.name} is left out; the source can still be predicted.", stacklevel=6
+        f"{text} {node.name} is left out; the source can still be predicted.", stacklevel=7
     )
 
 
@@ -152,13 +153,16 @@ def with_floor(part: Part, state: Posterior, observed: Observations) -> Part:
     rows = np.unique(np.linspace(0, len(seen) - 1, min(len(seen), FLOOR_ROWS)).astype(int))
     centres = jnp.asarray(seen[rows].collapse().atoms().lower)
     # The median, not the least: one place known well must not make all others look unknown.
-    floor = np.median(np.asarray(_variance(part, state, centres)))
+    found, prior = (np.asarray(v) for v in _variances(part, state, centres))
+    floor = max(float(np.median(found)), LEAST * float(np.median(prior)))
     return dataclasses.replace(part, floor=np.asarray(floor))
 
 
 @eqx.filter_jit
-def _variance(part: Part, state: Posterior, x: Float[Array, "b s d"]) -> Float[Array, "b s"]:
-    return part.at_nodes(state, x).variance
+def _variances(
+    part: Part, state: Posterior, x: Float[Array, "b s d"]
+) -> tuple[Float[Array, "b s"], Float[Array, "b s"]]:
+    return part.at_nodes(state, x).variance, part.prior_variance(x)
 
 
 def _base_recipe(recipe: Any, plan: Plan, tree: Tree, node: Node, data: Dataset) -> MRGP:
@@ -229,4 +233,11 @@ def _linked(kernel: Kernel | None, leader: Kernel) -> Kernel | None:
 
 
 def _stationary(kernel: Kernel) -> list[Stationary]:
-    return [single for single in single_kernels(kernel) if isinstance(single, Stationary)]
+    """List the stationary kernels that a kernel is composed of, those of a separable one too."""
+    found: list[Stationary] = []
+    for single in single_kernels(kernel):
+        if isinstance(single, Separable):
+            found += [inner for part in single.kernels for inner in _stationary(part)]
+        elif isinstance(single, Stationary):
+            found.append(single)
+    return found

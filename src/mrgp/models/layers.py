@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from mrgp.data import Observations, Record
+from mrgp.data import Dataset, Observations, Record, Scaling
 from mrgp.kernels import RBF, Constant, Kernel, Linear, Matern32
 from mrgp.models.at_nodes import nodes_of
 from mrgp.models.mrgp import COLLAPSED_LIMIT, MRGP
 from mrgp.models.parts import Node
 from mrgp.models.tree import States, Tree, over_nodes
-from mrgp.parameters import LogNormal, positive
+from mrgp.parameters import LogNormal, fixed, positive
 from mrgp.supports import Geometry, Nodes, Support
 
 VALUE = "value"
@@ -25,6 +25,7 @@ OVERLAP = 0.5
 MAP_LOG_SD = 0.5
 BEND_SHARE, BEND_LOG_SD = 0.1, 1.0
 FEW, MANY = 50, 200
+SCARCE = 5
 
 
 def overlap(
@@ -61,7 +62,7 @@ def layer_observations(
     found = _layer_data(tree, states, node, record, jnp.asarray(slope))
     if _crosses_tasks(tree, node) and recipe.mean_deep == "identity":
         values = np.asarray(found.support.atoms().lower)[..., 0]
-        slope = np.asarray(np.std(observed.y) / (np.std(values) or 1.0) or 1.0)
+        slope = np.asarray(_spread(observed) / (np.std(values) or 1.0))
         found = _layer_data(tree, states, node, record, jnp.asarray(slope))
     atoms = found.support.atoms()
     support = Nodes(
@@ -86,14 +87,23 @@ def _crosses_tasks(tree: Tree, node: Node) -> bool:
     return task != node.process[1]
 
 
-def layer_recipe(recipe: Any, node: Node, seen: Observations) -> MRGP:
+def _spread(observed: Observations) -> float:
+    """Return the spread of the field behind some values, whether they are means or totals."""
+    return float(Scaling.of(Dataset([observed])).scale[0])
+
+
+def layer_recipe(recipe: Any, node: Node, seen: Observations, target: Observations) -> MRGP:
     """Return the MR-GP of a layer over values of its parent, and the inputs beside them."""
     given = recipe.kernel_deep
     if isinstance(given, Mapping):
         given = given.get(str(node.label))
     few = FEW if seen.support.dimension == 1 else MANY
+    scarce = len(seen) < SCARCE * int(recipe.samples)
+    spread = max(_spread(seen), _spread(target) if scarce else 0.0)
+    if given is None:
+        given = default_map(seen, recipe.deep_inputs, spread, scarce)
     return MRGP(
-        kernel=default_map(seen, recipe.deep_inputs) if given is None else given,
+        kernel=given,
         inducing=few if recipe.inducing_deep is None else recipe.inducing_deep,
         method="svgp" if len(seen) > COLLAPSED_LIMIT else "collapsed",
         mean="linear" if recipe.mean_deep == "linear" else "constant",
@@ -102,20 +112,26 @@ def layer_recipe(recipe: Any, node: Node, seen: Observations) -> MRGP:
     )
 
 
-def default_map(seen: Observations, beside: tuple[str, ...]) -> Kernel:
+def default_map(
+    seen: Observations, beside: tuple[str, ...], spread: float, scarce: bool = False
+) -> Kernel:
     """Return a kernel of smooth maps: a line, a bend, and with inputs beside, both drifting.
 
     The line extrapolates, and the uncertainty of its slope with it (theory 5.2). The bend is
-    expected to be small, and as wide as the range of the values.
+    expected to be small, and as wide as the range of the values. Where values are `scarce`, what
+    they leave does not tell how wrong a line may be: its slope is then uncertain by about one, and
+    its level by the spread of the target.
     """
-    length = Geometry.of([seen.support]).extent[0]
-    small = BEND_SHARE * float(np.var(seen.y)) or 1.0
+    length = float(Geometry.of([seen.support]).extent[0])
+    small = BEND_SHARE * spread**2
     bend = RBF(
         lengthscale=positive(length, LogNormal(length, MAP_LOG_SD)),
         variance=positive(small, LogNormal(small, BEND_LOG_SD)),
         dims=VALUE,
     )
     line = Linear(dims=VALUE) + Constant()
+    if scarce:
+        line = Linear(dims=VALUE, variance=fixed(1.0)) + Constant(variance=fixed(spread**2))
     if not beside:
         return line + bend
     drift = Matern32(product=True, dims=beside)

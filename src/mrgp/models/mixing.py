@@ -44,7 +44,10 @@ def in_order(reliabilities: Sequence[Float[Array, "b s"]]) -> Float[Array, "a b 
 
 def by_precision(variances: Sequence[Float[Array, "b s"]]) -> Float[Array, "a b s"]:
     """Weigh experts by one over the variance of their own prediction."""
-    precision = 1.0 / jnp.maximum(jnp.stack(list(variances)), LEAST)
+    several = jnp.stack(list(variances))
+    # Relative to the largest: weights do not depend on the units.
+    relative = several / jnp.maximum(jnp.max(several, 0), jnp.finfo(float).tiny)[None]
+    precision = 1.0 / jnp.maximum(relative, LEAST)
     return precision / precision.sum(0)[None]
 
 

@@ -22,6 +22,7 @@ from mrgp.supports import Support
 CHUNK_BYTES = 2**26
 SMALLEST_CHUNK, LARGEST_CHUNK = 2**6, 2**14
 LARGEST_JOINT = 5000
+LARGEST_PATHS = 10**8
 DEFAULT_SAMPLES, DRAWS = 50, 100
 
 
@@ -272,6 +273,13 @@ def _joint(
         )
     if len(support) == 0:
         return np.zeros(0), np.zeros((0, 0))
+    if isinstance(fit.model, Tree):
+        nodes = len(support) * support.quadrature(fit.model.rule).nodes_per_region
+        if nodes**2 * count > LARGEST_PATHS:
+            raise ValueError(
+                f"predict: joint=True of a deep model keeps {count} matrices of {nodes} x {nodes}"
+                " nodes, which is too much. Predict fewer regions at a time, or with fewer samples."
+            )
     model, state, part = as_arrays((fit.model, fit.state, support))
     arguments: tuple[Any, ...] = (task, source)
     if isinstance(fit.model, Tree):
