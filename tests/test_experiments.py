@@ -188,7 +188,7 @@ def test_list_names_every_experiment_with_a_line():
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["run", "depend"], "No experiment is named 'depend'; there are biased, dependent"),
+        (["run", "depend"], "No experiment is named 'depend'; there are biased, biases, dependent"),
         (
             ["run", "dependent", "--models", "magic"],
             "has no model 'magic'; it has single-gp, vbagg",
@@ -392,7 +392,7 @@ def test_recorded_cases_have_no_clean_scores_and_are_timed_where_asked():
 def test_sites_have_rows_of_their_own_from_one_fit():
     case = dataclasses.replace(held_out(), site=("east", "west", "east", "west", "west", "west"))
     spec = ModelSpec(recipe="MRGP", kernel="RBF", tasks=["u"])
-    rows = experiments.score_by_site(spec, case, 0, timed=False)
+    rows, _ = experiments.score_by_site(spec, case, 0, timed=False)
     assert [(row["site"], row["n"]) for row in rows] == [("east", 2), ("west", 4)]
     fit = mrgp.fit(mrgp.MRGP(kernel=mrgp.RBF()), case.data.select(task="u"), progress=None)
     for row, chosen in zip(rows, ([0, 2], [1, 3, 4, 5]), strict=True):

@@ -519,7 +519,7 @@ def cross_with_anchors(fit, support):
     with jax.enable_x64(True):
         model = unwrap(fit.model)
         moved = support.shift(fit.scaling.centre)
-        return np.asarray(fit.state._cross((model.kernel,), np.ones(1), moved, model.rule))
+        return np.asarray(fit.state.cross((model.kernel,), np.ones(1), moved, model.rule))
 
 
 @pytest.mark.usefixtures("as_users_see_it")

@@ -285,8 +285,8 @@ def collapsed_posterior(
 
 
 def inducing_posterior(
-    score: Float[Array, " m"],
-    basis: Float[Array, "m r"],
+    score: Float[Array, " qm"],
+    basis: Float[Array, "qm r"],
     locations: Float[AnyArray, "m d"],
     whiten: Whiteners,
     unexplained: Float[AnyArray, ""],
