@@ -1,15 +1,13 @@
 """Parameters from a sample of the data, and the posterior from all of them."""
 
 import dataclasses
-from typing import Any
-
-import equinox as eqx
 
 from mrgp._types import float64, to_numpy
 from mrgp.data import Dataset
 from mrgp.inference import Fit
 from mrgp.inference.fits import checksum_of, counts_of
 from mrgp.inference.objectives import build_objective
+from mrgp.models import conditioned
 
 
 @float64
@@ -28,12 +26,7 @@ def condition_on(fitted: Fit, data: Dataset) -> Fit:
     """
     seen = fitted.recipe.view(data)
     target = build_objective(fitted.model, seen, fitted.scaling, fitted.weights)
-    state = to_numpy(_condition(target.model(target.start), target.records))
+    state = to_numpy(conditioned(target.model(target.start), target.records))
     return dataclasses.replace(
         fitted, state=state, counts=counts_of(data), checksum=checksum_of(data)
     )
-
-
-@eqx.filter_jit
-def _condition(model: Any, records: Any) -> Any:
-    return model.condition(records)

@@ -39,11 +39,6 @@ class Marginal(NamedTuple):
         outer = mean[:, :, None] * mean[:, None, :]
         return Marginal(mean, outer * jnp.expm1(self.covariance))
 
-    @property
-    def variance(self) -> Float[Array, "b s"]:
-        """The variance at each node."""
-        return jnp.maximum(jnp.diagonal(self.covariance, axis1=1, axis2=2), 0.0)
-
 
 class AtNodes(NamedTuple):
     """A GP at the nodes of regions, through whitened inducing variables u.

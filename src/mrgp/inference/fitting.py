@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 
@@ -32,8 +31,8 @@ from mrgp.inference.stages import (
     warn_of_wide_regions,
 )
 from mrgp.inference.stochastic import Adam
-from mrgp.inference.trees import Gardener, fit_tree
-from mrgp.models import Network
+from mrgp.inference.trees import BRIEF, Gardener, fit_tree
+from mrgp.models import Network, conditioned
 
 NETWORK_LIMIT = 5000
 NETWORK_SETTINGS = LBFGS(tolerance=2e-5, starts=1, candidates=0)
@@ -103,8 +102,7 @@ def fit(
     if stopped is None:
         optimum = _optimise(target, settings, as_seed(key), progress, scaling, seen)
     else:
-        brief = LBFGS(max_steps=1, starts=1, candidates=0)
-        optimum = _optimise(target, brief, as_seed(key), None, scaling, seen)
+        optimum = _optimise(target, BRIEF, as_seed(key), None, scaling, seen)
         optimum = dataclasses.replace(optimum, status=stopped)
     return _finish(model, data, seen, target, optimum, settings, scaling, throw)
 
@@ -240,7 +238,7 @@ def _finish(
     state: Any = None,
 ) -> Fit:
     """Condition on all the data with the parameters found, and say how it went."""
-    state = to_numpy(_condition(optimum.model, target.records)) if state is None else state
+    state = to_numpy(conditioned(optimum.model, target.records)) if state is None else state
     if isinstance(optimum.model, Network):
         warn_of_wide_regions(to_numpy(optimum.model), seen)
     status = optimum.status
@@ -265,11 +263,6 @@ def _finish(
         covariates=data.covariates,
         checksum=checksum_of(data),
     )
-
-
-@eqx.filter_jit
-def _condition(model: Any, records: Any) -> Any:
-    return model.condition(records)
 
 
 def _is_finite(tree: Any) -> bool:

@@ -15,7 +15,7 @@ from mrgp.inference.objectives import Objective, as_arrays, build_objective
 from mrgp.inference.optimisers import LBFGS, Optimum, Status, maximise
 from mrgp.inference.progress import Progress, as_progress
 from mrgp.inference.stochastic import Adam
-from mrgp.models import MRGP, Made, Tree, grow
+from mrgp.models import MRGP, Made, Tree, conditioned, grow
 from mrgp.models.growing import given_for, refreshed
 from mrgp.models.tree import States
 from mrgp.parameters import Parameter, unwrap
@@ -188,7 +188,7 @@ def _refine(
     found = maximise(target, unit, settings, as_seed(gardener.key), shown, "all together")
     history = np.concatenate([before.history, found.history])
     tree = to_numpy(found.model)
-    states = to_numpy(_condition(tree, target.records))
+    states = to_numpy(conditioned(tree, target.records))
     tree = refreshed(tree, states, data)
     target = build_objective(tree, data, scaling, weights)
     return dataclasses.replace(found, model=tree, history=history), states, target
@@ -197,11 +197,6 @@ def _refine(
 @eqx.filter_jit
 def _own_record(tree: Tree, states: States, node: Any, record: Any) -> Any:
     return tree.record_of(states, node, record)
-
-
-@eqx.filter_jit
-def _condition(tree: Tree, records: Any) -> States:
-    return tree.condition(records)
 
 
 def _with_sites(gp: Any, process: Any, record: Any, recipe: Any, key: Any) -> Any:

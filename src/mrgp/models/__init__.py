@@ -10,7 +10,7 @@ from mrgp.models.mrgp import MRGP
 from mrgp.models.mrgprn import MRGPRN, begin
 from mrgp.models.network import Network, NetworkPosterior
 from mrgp.models.parts import Blend, Node, Part
-from mrgp.models.recipe import Built, Process, Recipe
+from mrgp.models.recipe import Built, Process, Recipe, conditioned
 from mrgp.models.single import SingleGP
 from mrgp.models.tasks import Tasks
 from mrgp.models.tree import Components, Tree
@@ -40,6 +40,7 @@ __all__ = [
     "Tree",
     "VBAgg",
     "begin",
+    "conditioned",
     "grow",
     "naturals_of",
     "spread_q",

@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
-import equinox as eqx
 import numpy as np
 
 from mrgp._types import float64, to_numpy
@@ -16,7 +15,7 @@ from mrgp.models.growing import Made, Plan, grow
 from mrgp.models.mixing import Mixing
 from mrgp.models.mrgp import MRGP, Method
 from mrgp.models.parts import Blend, Node
-from mrgp.models.recipe import Process
+from mrgp.models.recipe import Process, conditioned
 from mrgp.models.tree import Tree, Variance
 from mrgp.supports import DEFAULT_RULE, Geometry, Rule, Support
 
@@ -131,14 +130,7 @@ class MRDGP:
             mapped = isinstance(self.order, Mapping)
             task = next(iter(self.order)) if mapped else None
             target = (self.order[task][0], task) if mapped else self.order[0]
-        named = (target,) if isinstance(target, str) else tuple(target)
-        found = [p for p in data.processes if named in (p, p[:1])]
-        if len(found) != 1:
-            what = "has several tasks; give a pair (source, task)" if found else "is no source"
-            raise ValueError(
-                f"MRDGP: target={target!r} {what}. The processes are {data.processes}."
-            )
-        return found[0]
+        return _process(data, target, "MRDGP: target=")
 
     def _order(self, data: Dataset, task: str, target: str | None) -> list[str]:
         """Return the sources of a task, those trusted most first."""
@@ -219,7 +211,7 @@ class Cascade:
 
     def view(self, data: Dataset) -> Dataset:
         """Return the sources of the chain, in its order, and warn of those it leaves out."""
-        chain = [_process(data, name) for name in self.chain]
+        chain = [_process(data, name, "Cascade: ") for name in self.chain]
         if len(set(chain)) != len(chain):
             raise ValueError(f"Cascade: chain= has a source twice: {list(self.chain)}.")
         others = [process for process in data.processes if process not in chain]
@@ -229,7 +221,7 @@ class Cascade:
 
     def plan(self, data: Dataset) -> Plan:
         """Return the chain for a dataset."""
-        chain = [_process(data, name) for name in self.chain]
+        chain = [_process(data, name, "Cascade: ") for name in self.chain]
         several = len({task for _, task in chain}) > 1
         nodes = [Node(_called("base", *chain[0], several), chain[0])]
         for process in chain[1:]:
@@ -253,30 +245,24 @@ class Cascade:
 
 def _build(recipe: Any, data: Dataset, key: Any) -> Tree:
     def make(_: str, part: MRGP, seen: Dataset, weight: float) -> Made:
-        scaling = Scaling.of(seen)
-        gp = part.build(seen, key)
-        return Made(
-            gp, to_numpy(_condition(gp, scaling.record(seen.observations[0], weight))), scaling
-        )
+        scaling, gp = Scaling.of(seen), part.build(seen, key)
+        record = scaling.record(seen.observations[0], weight)
+        return Made(gp, to_numpy(conditioned(gp, [record])), scaling)
 
     return grow(recipe, recipe.plan(data), data, make, key=key)[0]
-
-
-@eqx.filter_jit
-def _condition(gp: Any, record: Any) -> Any:
-    return gp.condition([record])
 
 
 def _called(kind: str, name: str, task: str, several: bool) -> str:
     return f"{kind}[{name}, {task}]" if several else f"{kind}[{name}]"
 
 
-def _process(data: Dataset, named: Any) -> Process:
+def _process(data: Dataset, named: Any, where: str) -> Process:
+    """Return the process that a source, or a pair (source, task), names."""
     pair = (named,) if isinstance(named, str) else tuple(named)
     found = [p for p in data.processes if pair in (p, p[:1])]
     if len(found) != 1:
         what = "has several tasks; give a pair (source, task)" if found else "is no source"
-        raise ValueError(f"Cascade: {named!r} {what}. The processes are {data.processes}.")
+        raise ValueError(f"{where}{named!r} {what}. The processes are {data.processes}.")
     return found[0]
 
 

@@ -61,13 +61,12 @@ def grow(
     a chain, which would break, that is an error.
     """
     by_process = process_weights(weights, data.processes)
-    tree, states = _seedling(recipe, data, key), {}
+    tree, states, zero = _seedling(recipe, data, key), {}, np.zeros(())
     for node in plan.nodes:
         observed, weight = data[node.process], by_process[node.process]
         if node.parent is None:
             base = _base_recipe(recipe, plan, tree, node, data)
             made = make(node.name, base, Dataset([observed]), weight)
-            zero = np.zeros(())
             part = Part(made.gp, made.scaling, zero, zero, zero)
             part = with_floor(part, made.state, observed)
         elif node.parent in {*tree.parts, *(blend.name for blend in tree.blends)}:
@@ -78,7 +77,6 @@ def grow(
             seen, slope = layer_observations(tree, states, node, observed.dropna()[rows], recipe)
             layer = layer_recipe(recipe, node, seen, observed)
             made = make(node.name, layer, Dataset([seen]), weight / tree.samples)
-            zero = np.zeros(())
             part = Part(made.gp, made.scaling, slope, zero, zero, rows)
         else:
             continue

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
+import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
@@ -58,6 +59,12 @@ class Built(Protocol):
     def report(self, scaling: Scaling) -> dict[str, np.ndarray]:
         """Return the parameters by name, in the user's units."""
         ...
+
+
+@eqx.filter_jit
+def conditioned(model: Any, records: Sequence[Record]) -> Any:
+    """Return the posterior state of a model given records, compiled."""
+    return model.condition(records)
 
 
 @runtime_checkable

@@ -1,6 +1,7 @@
 """`predict` a task on any support."""
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -114,15 +115,13 @@ def _of_tree(
     noise: float,
 ) -> tuple[Any, dict[str, Any], dict[str, Vector]]:
     """Return components of a deep model's prediction, those of its experts, and their weights."""
-    n, size = len(support), _chunk_size(fit, support)
     model, state = as_arrays((fit.model, fit.state))
     parts = []
-    for start in range(0, n, size):
-        rows = np.minimum(np.arange(start, start + size), n - 1)
-        asked = fit.model.asked(support[rows], task, source)
-        part, given = as_arrays((support[rows], asked))
+    for rows, chunk in _chunks(fit, support):
+        part, given = as_arrays((chunk, fit.model.asked(chunk, task, source)))
         found = _compiled("components", model, state, part, task, source, key, count, given)
-        parts.append(jax.tree.map(lambda x, s=start: np.asarray(x)[: n - s], found))
+        kept = rows.stop - rows.start
+        parts.append(jax.tree.map(lambda x, kept=kept: np.asarray(x)[:kept], found))
     whole = jax.tree.map(lambda *several: np.concatenate(several), *parts)
     # In order of trust; trees of arrays have their keys sorted.
     labels = [label for label, _ in fit.model.blend(task).experts if label in whole.experts]
@@ -238,20 +237,26 @@ def _mixture(
 def _in_chunks(
     method: str, fit: Fit, support: Support, components: int, *arguments: Any
 ) -> tuple[Components, Components]:
-    """Predict in chunks of one size, so that memory is bounded and the code compiled once."""
-    n = len(support)
-    means, variances = np.empty((components, n)), np.empty((components, n))
+    """Predict means and variances chunk by chunk."""
+    shape = (components, len(support))
+    means, variances = np.empty(shape), np.empty(shape)
     model, state = as_arrays((fit.model, fit.state))
-    size = _chunk_size(fit, support)
+    for rows, chunk in _chunks(fit, support):
+        values = _compiled(method, model, state, as_arrays(chunk), *arguments)
+        kept = rows.stop - rows.start
+        means[:, rows], variances[:, rows] = (np.asarray(v)[..., :kept] for v in values)
+    return means, variances
+
+
+def _chunks(fit: Fit, support: Support) -> Iterator[tuple[slice, Support]]:
+    """Cut regions into chunks of one size, so that memory is bounded and code compiled once.
+
+    The last chunk is filled up with its last region; the slice says which regions count.
+    """
+    n, size = len(support), _chunk_size(fit, support)
     for start in range(0, n, size):
         rows = np.minimum(np.arange(start, start + size), n - 1)
-        part = as_arrays(support[rows])
-        stop = min(start + size, n)
-        values = _compiled(method, model, state, part, *arguments)
-        means[:, start:stop], variances[:, start:stop] = (
-            np.asarray(v)[..., : stop - start] for v in values
-        )
-    return means, variances
+        yield slice(start, min(start + size, n)), support[rows]
 
 
 def _chunk_size(fit: Fit, support: Support) -> int:
