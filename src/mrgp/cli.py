@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -17,6 +17,8 @@ from mrgp.datasets import Simulation, city
 from mrgp.inference import Bar, Lines, Progress
 
 TABLE_WIDTH = 170
+
+Preset = Literal["paper"]
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -153,25 +155,44 @@ def run(
     variants: Annotated[str | None, typer.Option(help="Variants, separated by commas.")] = None,
     models: Annotated[str | None, typer.Option(help="Models, separated by commas.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Processes that share the seeds, folds or sites.")
+    ] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="Run the small version.")] = False,
+    preset: Annotated[
+        Preset | None, typer.Option(help="Run the paper's own settings beside ours.")
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Run all again, also what an earlier run has done.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
     show: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
 ) -> None:
-    """Run an experiment and print its table."""
+    """Run an experiment and print its table.
+
+    A run that was stopped goes on where it was when it is started again.
+    """
     if show or name is None:
         for known, experiment in experiments.available().items():
             typer.echo(f"{known}: {experiment.title}")
         return
     experiment = experiments.find(name)
-    summary = experiments.run(
-        experiment,
-        seeds=None if seeds is None else parse_seeds(seeds),
-        variants=_split(variants),
-        model_names=_split(models),
-        quick=quick,
-        out=out,
-        progress=_progress(name),
-    )
+    try:
+        summary = experiments.run(
+            experiment,
+            jobs=jobs,
+            preset=preset,
+            fresh=fresh,
+            seeds=None if seeds is None else parse_seeds(seeds),
+            variants=_split(variants),
+            model_names=_split(models),
+            quick=quick,
+            out=out,
+            progress=_progress(name),
+        )
+    except KeyboardInterrupt:
+        typer.echo("stopped: the same command goes on with what is left", err=True)
+        raise
     if as_json:
         typer.echo(json.dumps(summary))
         return

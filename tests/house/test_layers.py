@@ -9,7 +9,7 @@ import mrgp
 
 ROOT = Path(mrgp.__file__).parent
 ROOMS = [
-    {"_types"},
+    {"_types", "_compiled"},
     {"_linalg"},
     {"parameters"},
     {"supports"},

@@ -105,9 +105,25 @@ def test_reuse_takes_over_the_parts_whose_data_are_the_same(fitted):
     assert again.parts["base[fine]"] is not fitted.parts["base[fine]"]
     assert next(t.split(":")[0] for t in watched.titles) == "base[fine]"
     same = mrgp.fit(RECIPE, DATA, optimiser=QUICK, reuse=fitted, progress=(second := Watched()))
-    converged = [n for n, part in fitted.parts.items() if part.status.code == "converged"]
-    assert all(same.parts[name] is fitted.parts[name] for name in converged)
-    assert not {t.split(":")[0] for t in second.titles} & set(converged)
+    assert all(same.parts[name] is part for name, part in fitted.parts.items())
+    assert second.titles == []
+
+
+def test_reuse_leaves_parts_of_another_optimiser(fitted):
+    other = dataclasses.replace(QUICK, max_steps=QUICK.max_steps - 1)
+    again = mrgp.fit(RECIPE, DATA, optimiser=other, reuse=fitted)
+    assert not any(again.parts[name] is part for name, part in fitted.parts.items())
+
+
+def test_resume_goes_on_with_parts_at_their_step_limit():
+    brief = mrgp.LBFGS(max_steps=2, starts=1, candidates=0)
+    begun = mrgp.fit(RECIPE, DATA, optimiser=brief)
+    limited = [name for name, part in begun.parts.items() if part.status.code == "step limit"]
+    assert limited
+    watched = Watched()
+    resumed = begun.resume(DATA, optimiser=QUICK, progress=watched)
+    assert set(limited) <= {title.split(":")[0] for title in watched.titles}
+    assert resumed.parts["base[fine]"].history[-1] > begun.parts["base[fine]"].history[-1]
 
 
 def test_a_fit_that_was_stopped_goes_on_to_the_same_end():

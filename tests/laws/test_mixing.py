@@ -49,12 +49,25 @@ def test_shares_by_trust_sum_to_one_and_are_those_of_the_formula(r):
 
 
 @few
-@given(spread)
-def test_shares_by_precision_sum_to_one_and_fall_with_the_variance(v):
-    shares = np.asarray(by_precision(list(map(jax.numpy.asarray, v))))
+@given(spread, numbers(1e-6, 1e6, REGIONS, NODES))
+def test_shares_by_precision_sum_to_one_and_fall_with_the_variance(v, prior):
+    shares = np.asarray(by_precision(list(map(jax.numpy.asarray, v)), prior))
     assert np.all(shares >= 0)
     np.testing.assert_allclose(shares.sum(0), 1.0, rtol=1e-12)
     assert np.all((shares[0] >= shares[1]) | (v[0] > v[1]))
+    informed = np.any(v < 0.999 * prior, 0)
+    assert np.all(shares[:, informed][(v > prior)[:, informed]] == 0)
+    np.testing.assert_array_equal(shares[:, np.all(v > prior, 0)], 1 / EXPERTS)
+
+
+@few
+@given(spread, numbers(1e-6, 1e6, REGIONS, NODES), st.floats(1e-3, 1e3))
+def test_shares_by_precision_do_not_depend_on_units(v, prior, scale):
+    one, other = (
+        np.asarray(by_precision(list(map(jax.numpy.asarray, v * s)), prior * s))
+        for s in (1.0, scale)
+    )
+    np.testing.assert_allclose(one, other, atol=1e-6)
 
 
 @few

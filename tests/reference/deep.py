@@ -161,8 +161,14 @@ class Tree:
     def shares(self, experts, x):
         """Return the weight of each expert at nodes, [a, s]."""
         if self.mixing == "precision":
-            precision = [1 / self.variances(name, x) for name in experts]
-            return np.array(precision) / np.sum(precision, 0)
+            base = self.nodes[experts[0]]
+            found = np.full((len(experts), len(x)), 1 / len(experts))
+            for s, place in enumerate(x):
+                prior = base.kernel(place[None], place[None])[0, 0]
+                gained = [max(0, 1 / self.variances(n, x)[s] - 1 / prior) for n in experts]
+                if prior * sum(gained) > 1e-12:
+                    found[:, s] = np.array(gained) / sum(gained)
+            return found
         known = [self.reliability(name, x) for name in experts]
         return np.array([in_order([r[s] for r in known]) for s in range(len(x))]).T
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from mrgp.data import Dataset, Observations
 from mrgp.datasets.recorded import Recording, data_file
-from mrgp.supports import boxes, points
+from mrgp.supports import Support, boxes, points
 
 FOLDER = "seus_pm25_june2004"
 START = "2004-06-01"
@@ -14,6 +14,8 @@ CELL = 12.0
 FOLDS = 8
 INPUTS = ("x", "y", "day")
 UNITS = "ug/m3"
+DRAWN = {"4 June": 3.0, "16 June": 15.0}
+MAP_SIDE = 40
 
 
 def fusion_folds() -> tuple[str, ...]:
@@ -30,7 +32,7 @@ def fusion(fold: str, stride: int = 1) -> Recording:
 
     The target `aqs` has daily means at the monitors' places; `cmaq` has those of the CMAQ model
     over squares of 12 km, every `stride`-th of them. Inputs are x and y in km, and the day of
-    June 2004 counted from 0.
+    June 2004 counted from 0. There are maps of two days.
     """
     if fold not in fusion_folds():
         raise ValueError(f"fusion: no fold is named {fold!r}; the folds are {fusion_folds()}.")
@@ -43,7 +45,17 @@ def fusion(fold: str, stride: int = 1) -> Recording:
             _cells(stride),
         ]
     )
-    return Recording(data, points(place[test], inputs=INPUTS), y[test], "aqs", "pm25")
+    gone = points(place[test], inputs=INPUTS)
+    return Recording(data, gone, y[test], "aqs", "pm25", maps=_maps(place))
+
+
+def _maps(place: np.ndarray) -> dict[str, Support]:
+    sides = [np.linspace(place[:, i].min(), place[:, i].max(), MAP_SIDE) for i in range(2)]
+    grid = np.stack(np.meshgrid(*sides, indexing="ij"), -1).reshape(-1, 2)
+    return {
+        title: points(np.column_stack([grid, np.full(len(grid), day)]), inputs=INPUTS)
+        for title, day in DRAWN.items()
+    }
 
 
 def _monitors() -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -19,6 +19,8 @@ TEST_HOUR = 48.0
 INPUTS = ("time", "lon", "lat")
 UNITS = "ug/m3"
 AXES = local_axes([WEST, EAST], [SOUTH, NORTH], "london_no2")
+DRAWN = {"19 February, 11:00": 11.0, "21 February, 17:00": 65.0}
+MAP_COLUMNS, MAP_ROWS = 48, 38
 
 
 class _Files(NamedTuple):
@@ -92,7 +94,8 @@ def london_no2(fold: str, protocol: str = "forecast") -> Recording:
     "forecast" holds all sites of the last day out, and the blocks contain them; "leave-sites-out"
     holds every eighth site out at all hours, and the blocks do without; "aurn-2018" is "forecast"
     at the five AURN sites on the same days of 2018. Inputs are hours since the start and
-    kilometres from the middle of the grid, which know their degrees.
+    kilometres from the middle of the grid, which know their degrees. There are maps of an hour with
+    sites, and of one without.
     """
     if fold not in london_folds(protocol):
         raise ValueError(
@@ -108,7 +111,18 @@ def london_no2(fold: str, protocol: str = "forecast") -> Recording:
         averaged = hourly
     seen, gone = hourly.rows(~test), hourly.rows(test)
     data = Dataset([_observations(seen.support, seen.no2, "sites"), _blocks(averaged)])
-    return Recording(data, gone.support, gone.no2, "sites", "no2", tuple(gone.site.tolist()))
+    site = tuple(gone.site.tolist())
+    return Recording(data, gone.support, gone.no2, "sites", "no2", site, _maps())
+
+
+def _maps() -> dict[str, Support]:
+    sides = np.linspace(WEST, EAST, MAP_COLUMNS), np.linspace(SOUTH, NORTH, MAP_ROWS)
+    place = _local(np.stack(np.meshgrid(*sides, indexing="ij"), -1).reshape(-1, 2))
+    found = {}
+    for title, hour in DRAWN.items():
+        x = np.column_stack([np.full(len(place), hour), place])
+        found[title] = dataclasses.replace(points(x, inputs=INPUTS), axes=(None, *AXES))
+    return found
 
 
 def _check_protocol(protocol: str) -> None:

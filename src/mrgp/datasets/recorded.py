@@ -32,7 +32,8 @@ Hourly = Float[np.ndarray, " n"]
 class Recording:
     """Data, and on a test support the values of the target that were held out.
 
-    `site` names the site of each value, where scores are to be taken site by site.
+    `site` names the site of each value, where scores are to be taken site by site. `maps` are grids
+    of points to be predicted and drawn, by title.
     """
 
     data: Dataset
@@ -41,6 +42,7 @@ class Recording:
     target: str
     task: str
     site: tuple[str, ...] | None = None
+    maps: dict[str, Support] = dataclasses.field(default_factory=dict)
 
 
 def folds() -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """Run an experiment folder: data, models and variants from its TOML, scores out."""
 
-from mrgp.experiments.running import run, summarise, table, write
-from mrgp.experiments.scoring import evaluate_quietly, score, score_by_site
+from mrgp.experiments.cells import Cell, plan
+from mrgp.experiments.running import run
+from mrgp.experiments.scoring import Scored, evaluate_quietly, score
 from mrgp.experiments.spec import (
     DATA,
     Experiment,
@@ -12,21 +13,25 @@ from mrgp.experiments.spec import (
     find,
     read,
 )
+from mrgp.experiments.store import Store
+from mrgp.experiments.summary import summarise, table
 
 __all__ = [
     "DATA",
+    "Cell",
     "Experiment",
     "ExperimentError",
     "ModelSpec",
     "Replicates",
+    "Scored",
+    "Store",
     "available",
     "evaluate_quietly",
     "find",
+    "plan",
     "read",
     "run",
     "score",
-    "score_by_site",
     "summarise",
     "table",
-    "write",
 ]

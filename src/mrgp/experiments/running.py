@@ -1,39 +1,29 @@
-"""Run an experiment over its variants and replicates, and write what comes out."""
+"""Run an experiment: cell by cell, in one process or several, going on where a run was stopped."""
 
-import csv
-import functools
+import contextlib
+import datetime
+import importlib.metadata
 import json
+import platform
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from mrgp.datasets import Recording, Simulation
-from mrgp.experiments.sampling import Sampled, draw, sample
-from mrgp.experiments.scoring import score_by_site
-from mrgp.experiments.spec import Experiment, ModelSpec
+from mrgp.experiments.cells import Cell, plan
+from mrgp.experiments.figures import draw
+from mrgp.experiments.parallel import in_processes
+from mrgp.experiments.predictions import write_predictions
+from mrgp.experiments.spec import Experiment
+from mrgp.experiments.store import Store
+from mrgp.experiments.summary import as_csv, as_markdown, summarise, table
 from mrgp.inference import Fit, Progress, Silent
 
-LABELS = ("variant", "model", "seed", "fold", "site", "n")
-POOLED = ("mse", "mae", "crps", "nlpd", "coverage_", "width_")
-"""Metrics, or beginnings of their names, that are means over values."""
+LIBRARIES = ("mrgp", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "blackjax")
 
-
-class Replicate(NamedTuple):
-    """One seed, fold or site of one variant."""
-
-    variant: str
-    noun: str
-    number: int
-    label: Any
-    load: Callable[[], Simulation | Recording]
-    timed: bool
-    sampler: dict[str, Any] | None
-
-    def __str__(self) -> str:
-        return f"{self.variant}, {self.noun} {self.label}"
+_earlier: dict[tuple[str, str], Fit | None] = {}
+"""In a process of its own: the last fit of each variant and model."""
 
 
 def run(
@@ -43,187 +33,142 @@ def run(
     variants: Sequence[str] | None = None,
     model_names: Sequence[str] | None = None,
     quick: bool = False,
+    preset: str | None = None,
     out: Path | None = None,
+    jobs: int = 1,
+    fresh: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Run an experiment and return its summary.
 
     The summary has, for each variant, model and metric, the mean, sd, median and number of
     replicates: seeds, folds or sites. What was recorded has, beside the mean over folds or sites,
-    the `pooled` one over all values held out. With `out`, scores by replicate (CSV) and the summary
-    (JSON, Markdown) are written to `out/name`.
+    the `pooled` one over all values held out.
+
+    With `out`, `out/name` gets the configuration and the versions, scores by replicate and costs
+    (CSV), the summary (JSON, Markdown), predictions (NetCDF) and figures (PNG); nothing but the
+    costs and the versions differs from one run to the next. Results are kept cell by cell: a run
+    that was stopped goes on at the first that is not there, unless it is to be `fresh`. `jobs`
+    processes share the replicates, each with cores of its own.
     """
     start = time.perf_counter()
     progress = progress or Silent()
-    small = experiment.quick if quick else None
-    models = experiment.choose("models", model_names or (small and small.models))
-    replicates = _replicates(experiment, variants, seeds, quick)
-    progress.start(experiment.name, len(replicates) * len(models))
-    rows: list[dict[str, Any]] = []
-    sampled: dict[str, tuple[Any, dict[str, Sampled]]] = {}
-    fits, last = 0, dict[str, Fit | None]()
-    for replicate in replicates:
-        case = replicate.load()
-        for model in models:
-            progress.update(fits, f"{replicate}, {model}")
-            scores, chains, made = _score(
-                experiment.models[model], case, replicate, last.get(model)
-            )
-            last[model] = made
-            label = {"variant": replicate.variant, "model": model, replicate.noun: replicate.label}
-            rows += [label | row for row in scores]
-            if chains is not None:
-                name = f"{replicate.variant}-{replicate.noun}-{replicate.label}"
-                sampled.setdefault(name, (case, {}))[1][model] = chains
-            fits += 1
-    progress.finish(f"{fits} fits scored")
-    summary = {
-        "experiment": experiment.name,
-        "variants": summarise(rows),
-        "seconds": time.perf_counter() - start,
-    }
-    if out is not None:
-        write(out / experiment.name, rows, summary)
-        for name, (case, by_model) in sampled.items():
-            draw(out / experiment.name / f"{name}.png", case, by_model)
-    return summary
-
-
-def _replicates(
-    experiment: Experiment,
-    variants: Sequence[str] | None,
-    seeds: Sequence[int] | None,
-    quick: bool,
-) -> list[Replicate]:
-    """Return what is to be run: the replicates asked for, of all variants asked for."""
-    small = experiment.quick if quick else None
-    if seeds is None:
-        count = small.seeds if small else experiment.seeds
-        seeds = None if count is None else range(count)
-    found = []
-    for variant in experiment.choose("variants", variants or (small and small.variants)):
-        settings = dict(experiment.variants[variant])
-        sampler = settings.pop("sampler", None)
-        if sampler is not None and small is not None:
-            sampler = sampler | (small.sampler or {})
-        known = experiment.replicates
-        for place, (number, label) in enumerate(known.choose(seeds, settings).items()):
-            timed = experiment.timed is None or place < experiment.timed
-            load = functools.partial(known.load, label, **settings)
-            found.append(Replicate(variant, known.noun, number, label, load, timed, sampler))
-    return found
-
-
-def _score(
-    spec: ModelSpec, case: Simulation | Recording, replicate: Replicate, earlier: Fit | None
-) -> tuple[list[dict[str, Any]], Sampled | None, Fit | None]:
-    """Fit or sample one model; return rows of scores, its chains if it has any, or its fit.
-
-    Folds of recorded data share what depends on none of the values held out: parts of an earlier
-    fit are taken over. Simulations share nothing.
-    """
-    if replicate.sampler is None or not isinstance(case, Simulation):
-        shared = earlier if isinstance(case, Recording) else None
-        rows, made = score_by_site(
-            spec, case, replicate.number, timed=replicate.timed, earlier=shared
-        )
-        return rows, None, made
-    scores, chains = sample(spec, case, replicate.number, replicate.sampler)
-    return [dict(scores)], chains, None
-
-
-def summarise(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Aggregate over replicates: {variant: {model: {metric: {mean, sd, median, n}}}}.
-
-    Scores of recorded values say how many values they are of, and have a `pooled` mean over all
-    of these besides. Infinite scores, such as the mape of a site that reports a zero, are left out;
-    `n` is the number of those that are in.
-    """
-    summary: dict[str, Any] = {}
-    for variant, model, mine in _groups(rows):
-        metrics = summary.setdefault(variant, {}).setdefault(model, {})
-        for metric in _columns(mine):
-            if metric not in LABELS:
-                metrics[metric] = _cell([r[metric] for r in mine if metric in r])
-        for metric, value in _pool(mine).items():
-            metrics[metric]["pooled"] = value
-    return summary
-
-
-def _cell(values: Sequence[float]) -> dict[str, float]:
-    kept = [value for value in values if np.isfinite(value)] or list(values)
-    sd = float(np.std(kept, ddof=1)) if len(kept) > 1 else 0.0
-    return {
-        "mean": float(np.mean(kept)),
-        "sd": sd,
-        "median": float(np.median(kept)),
-        "n": len(kept),
-    }
-
-
-def _pool(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Return means over all values that rows are of, where rows say how many that is."""
-    if not all("n" in row for row in rows):
-        return {}
-    counts = np.array([row["n"] for row in rows], np.float64)
-    shared = [m for m in _columns(rows) if m.startswith(POOLED) and all(m in r for r in rows)]
-    pooled = {m: float(counts @ [row[m] for row in rows] / counts.sum()) for m in shared}
-    return pooled | ({"rmse": pooled["mse"] ** 0.5} if "mse" in pooled else {})
-
-
-def _groups(
-    rows: Sequence[dict[str, Any]],
-) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
-    for variant, model in dict.fromkeys((r["variant"], r["model"]) for r in rows):
-        yield variant, model, [r for r in rows if (r["variant"], r["model"]) == (variant, model)]
-
-
-def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row))
-
-
-SHOWN = (
-    ("rmse", "crps", "coverage_95", "rmse_clean", "coverage_95_clean", "width_95_clean"),
-    ("mse", "rmse", "mae", "crps", "coverage_95", "width_95"),
-    ("sigma_1", "sigma_1_sd", "sd_f", "coverage_95_clean", "weight", "r_hat", "ess"),
-)
-"""Metrics of a table, for what was simulated, recorded, and sampled."""
-
-
-def table(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return the header and rows of a summary's main metrics, mean +- sd."""
-    cells = [
-        (variant, model, metrics)
-        for variant, by_model in summary["variants"].items()
-        for model, metrics in by_model.items()
-    ]
-    shown = next(
-        known for known in SHOWN if all(m in metrics for *_, metrics in cells for m in known)
+    replicates = plan(
+        experiment,
+        variants=variants,
+        seeds=seeds,
+        models=model_names,
+        quick=quick,
+        preset=preset,
     )
-    pooled = all("pooled" in metrics[shown[0]] for *_, metrics in cells)
-    rows = []
-    for variant, model, metrics in cells:
-        scores = [f"{metrics[m]['mean']:.3f} ± {metrics[m]['sd']:.3f}" for m in shown]
-        whole = [f"{metrics['rmse']['pooled']:.3f}"] if pooled else []
-        costs = [_cost(metrics, "cpu_seconds"), _cost(metrics, "seconds")]
-        rows.append([variant, model, *scores, *whole, *costs, str(metrics[shown[0]]["n"])])
-    header = ["variant", "model", *shown, *(["pooled rmse"] if pooled else [])]
-    return [*header, "cpu s", "wall s", "n"], rows
+    cells = [cell for replicate in replicates for cell in replicate]
+    with _folder(out, experiment.name) as folder:
+        store = Store(folder / "cells")
+        progress.start(experiment.name, len(cells))
+        done, known = 0, 0
+        for cell, was_there in _work(replicates, folder / "cells", jobs, fresh):
+            done, known = done + 1, known + was_there
+            progress.update(done, f"{cell}{': was there' if was_there else ''}")
+        progress.finish(
+            f"{done - known} fits scored" + (f", {known} were there before" if known else "")
+        )
+        rows, costs = [], []
+        for cell in cells:
+            found = store.read(cell)
+            rows += [cell.labels | row for row in found.rows]
+            costs.append(cell.labels | found.costs)
+        summary = {"experiment": experiment.name, "variants": summarise([*rows, *costs])}
+        if out is not None:
+            alone = {"experiment": experiment.name, "variants": summarise(rows)}
+            _write(folder, alone, rows, costs)
+            _write_settings(folder, experiment, cells, quick)
+            write_predictions(folder / "predictions", replicates, store)
+            draw(folder, replicates, store)
+    return summary | {"seconds": time.perf_counter() - start}
 
 
-def _cost(metrics: dict[str, Any], name: str) -> str:
-    return f"{metrics[name]['mean']:.2f}" if name in metrics else ""
+def _work(
+    replicates: Sequence[Sequence[Cell]], folder: Path, jobs: int, fresh: bool
+) -> Iterator[tuple[Cell, bool]]:
+    """Work through replicates; yield each cell that is done, and whether it was there before."""
+    if jobs > 1:
+        tasks = [(replicate, folder, fresh) for replicate in replicates]
+        for done in in_processes(_in_process, tasks, jobs):
+            yield from done
+        return
+    earlier: dict[tuple[str, str], Fit | None] = {}
+    for replicate in replicates:
+        yield from _through(replicate, folder, fresh, earlier)
 
 
-def write(folder: Path, rows: Sequence[dict[str, Any]], summary: dict[str, Any]) -> None:
-    """Write scores by replicate and the summary into a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "scores.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=_columns(rows))
-        writer.writeheader()
-        writer.writerows(rows)
+def _in_process(replicate: Sequence[Cell], folder: Path, fresh: bool) -> list[tuple[Cell, bool]]:
+    return list(_through(replicate, folder, fresh, _earlier))
+
+
+def _through(
+    replicate: Sequence[Cell],
+    folder: Path,
+    fresh: bool,
+    earlier: dict[tuple[str, str], Fit | None],
+) -> Iterator[tuple[Cell, bool]]:
+    store, case = Store(folder), replicate[0].load()
+    for cell in replicate:
+        was_there = not fresh and store.has(cell, case)
+        if not was_there:
+            key = (cell.variant, cell.model)
+            scored = cell.work(case, earlier.get(key))
+            earlier[key] = scored.fit
+            store.keep(cell, case, scored)
+        yield cell, was_there
+
+
+@contextlib.contextmanager
+def _folder(out: Path | None, name: str) -> Iterator[Path]:
+    if out is not None:
+        yield out / name
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def _write(
+    folder: Path,
+    summary: dict[str, Any],
+    rows: Sequence[dict[str, Any]],
+    costs: Sequence[dict[str, Any]],
+) -> None:
+    (folder / "scores.csv").write_text(as_csv(rows))
+    (folder / "costs.csv").write_text(as_csv(costs))
     (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
-    header, cells = table(summary)
-    lines = [header, ["---"] * len(header), *cells]
-    text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    (folder / "summary.md").write_text(text + "\n")
+    (folder / "summary.md").write_text(as_markdown(*table(summary, dear=())))
+
+
+def _write_settings(
+    folder: Path, experiment: Experiment, cells: Sequence[Cell], quick: bool
+) -> None:
+    """Write what was run, with every setting, and by which versions on what machine."""
+    content = experiment.model_dump(mode="json", exclude={"models", "variants"})
+    config = content | {
+        "run": {
+            "quick": quick,
+            "replicates": list(dict.fromkeys(cell.replicate for cell in cells)),
+        },
+        "variants": {cell.variant: experiment.variants[cell.variant] for cell in cells},
+        "models": {c.model: c.spec.model_dump(mode="json", exclude_defaults=True) for c in cells},
+    }
+    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n")
+    installed = {name: _version(name) for name in LIBRARIES}
+    versions = {
+        "date": datetime.date.today().isoformat(),
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        **{name: version for name, version in installed.items() if version is not None},
+    }
+    (folder / "versions.json").write_text(json.dumps(versions, indent=1) + "\n")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -3,7 +3,7 @@
 import dataclasses
 import time
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,69 +15,82 @@ from mrgp.inference import Fit
 from mrgp.prediction import Prediction, predict
 
 Scores = dict[str, float]
+NOISY, LATENT = "noisy", "latent"
 
 
-def score(spec: ModelSpec, case: Simulation | Recording, key: int, *, timed: bool = True) -> Scores:
-    """Fit one model to one case and score it on all values held out.
+class Scored(NamedTuple):
+    """What one model gives for one case.
 
-    Plain names are scores of noisy predictions against held-out observations; names that end in
-    `_clean` are scores of the latent prediction against the noise-free function, where it is known.
-    `n` is how many values were recorded and held out. `seconds` and `peak_mb` are the wall time and
-    the peak memory of the fit, compilation included; `cpu_seconds` is the process time of a second
-    identical fit, when everything is compiled, and is left out unless `timed`.
+    `rows` are of the whole case, or of each of its sites. `predictions` has "noisy" ones of new
+    observations, "latent" ones of the function where it is known, and those of the case's maps by
+    their titles; `draws` has what was sampled.
     """
-    fitted, costs = _fit(spec, case, key, timed)
-    noisy = _noisy(fitted, case, key)
-    return _scores(noisy, case.y, isinstance(case, Recording)) | _clean(fitted, case, key) | costs
+
+    rows: list[dict[str, Any]]
+    costs: Scores
+    predictions: dict[str, Prediction]
+    draws: dict[str, np.ndarray]
+    fit: Fit | None = None
 
 
-def score_by_site(
+def score(
     spec: ModelSpec,
     case: Simulation | Recording,
     key: int,
     *,
     timed: bool = True,
     earlier: Fit | None = None,
-) -> tuple[list[dict[str, Any]], Fit]:
-    """Return what `score` does as one row, or as one for each site, and the fit.
+) -> Scored:
+    """Fit one model to one case and score it on all values held out, or on those of each site.
 
-    What belongs to the fit, such as its seconds, is in the first row alone. Parts of an `earlier`
-    fit that had the same data are taken over.
+    Plain names are scores of noisy predictions against held-out observations; names that end in
+    `_clean` are scores of the latent prediction against the noise-free function, where it is known.
+    `n` is how many values were recorded and held out. Of the costs, `seconds` and `peak_mb` are the
+    wall time and the peak memory of the fit, and those of `predict_` of the prediction, compilation
+    included; `cpu_seconds` is the process time of a second identical fit, when everything is
+    compiled, and is left out unless `timed`. Parts of an `earlier` fit that had the same data are
+    taken over.
     """
     fitted, costs = _fit(spec, case, key, timed, earlier)
-    noisy = _noisy(fitted, case, key)
-    if not isinstance(case, Recording) or case.site is None:
-        found = _scores(noisy, case.y, isinstance(case, Recording))
-        return [found | _clean(fitted, case, key) | costs], fitted
-    labels = np.array(case.site)
-    rows: list[dict[str, Any]] = []
-    for site in dict.fromkeys(case.site):
-        mine = np.flatnonzero(labels == site)
-        rows.append({"site": site} | _scores(_part(noisy, mine), case.y[mine], True))
-    rows[0] |= costs
-    return rows, fitted
+    asked = {"task": case.task, "key": key}
+    sees = asked | {"source": case.target, "noise": True}
+    noisy, of_predicting = metered(lambda: predict(fitted, case.support, **sees))
+    costs |= {f"predict_{name}": value for name, value in of_predicting.items()}
+    predictions = {NOISY: noisy}
+    weight = {"weight": float(np.mean(list(fitted.weights.values())))}
+    if isinstance(case, Simulation):
+        predictions[LATENT] = predict(fitted, case.support, **asked)
+        whole = _scores(noisy, case.y, "n") | _clean(predictions[LATENT], case.truth)
+        return Scored([whole | weight], costs, predictions, {}, fitted)
+    for title, support in case.maps.items():
+        predictions[title] = predict(fitted, support, **asked, source=case.target)
+    rows = [_scores(noisy, case.y)] if case.site is None else _by_site(noisy, case.y, case.site)
+    rows[0] |= weight
+    return Scored(rows, costs, predictions, {}, fitted)
 
 
 def _fit(
-    spec: ModelSpec,
-    case: Simulation | Recording,
-    key: int,
-    timed: bool,
-    earlier: Fit | None = None,
+    spec: ModelSpec, case: Simulation | Recording, key: int, timed: bool, earlier: Fit | None
 ) -> tuple[Fit, Scores]:
-    """Fit a model, and return what goes with the fit: costs, and the mean composite weight."""
     data = spec.view(case.data)
     fitted, costs = metered(lambda: spec.fit(data, key, earlier))
     if timed:
         start = time.process_time()
         fitted = spec.fit(data, key)
         costs["cpu_seconds"] = time.process_time() - start
-    return fitted, {"weight": float(np.mean(list(fitted.weights.values())))} | costs
+    if fitted.status.code == "interrupted":
+        # A fit keeps the best parameters so far, but a table must not have them.
+        raise KeyboardInterrupt
+    return fitted, costs
 
 
-def _noisy(fitted: Fit, case: Simulation | Recording, key: int) -> Prediction:
-    asked = {"task": case.task, "source": case.target, "key": key}
-    return predict(fitted, case.support, noise=True, **asked)
+def _by_site(noisy: Prediction, y: np.ndarray, site: tuple[str, ...]) -> list[dict[str, Any]]:
+    labels = np.array(site)
+    rows = []
+    for name in dict.fromkeys(site):
+        mine = np.flatnonzero(labels == name)
+        rows.append({"site": name} | _scores(_part(noisy, mine), y[mine]))
+    return rows
 
 
 def _part(prediction: Prediction, rows: np.ndarray) -> Prediction:
@@ -88,18 +101,14 @@ def _part(prediction: Prediction, rows: np.ndarray) -> Prediction:
     return dataclasses.replace(prediction, support=prediction.support[rows], **alone, **arrays)
 
 
-def _scores(prediction: Prediction, y: np.ndarray, counted: bool) -> Scores:
+def _scores(prediction: Prediction, y: np.ndarray, *left_out: str) -> Scores:
     found = evaluate_quietly(prediction, y)
-    left_out = ("missing",) if counted else ("n", "missing")
-    return {k: float(v) if k != "n" else int(v) for k, v in found.items() if k not in left_out}
+    kept = {k: v for k, v in found.items() if k not in ("missing", *left_out)}
+    return {k: int(v) if k == "n" else float(v) for k, v in kept.items()}
 
 
-def _clean(fitted: Fit, case: Simulation | Recording, key: int) -> Scores:
-    if not isinstance(case, Simulation):
-        return {}
-    found = evaluate_quietly(predict(fitted, case.support, task=case.task, key=key), case.truth)
-    kept = {k: float(v) for k, v in found.items() if k not in ("n", "missing", "mape")}
-    return {f"{k}_clean": v for k, v in kept.items()}
+def _clean(latent: Prediction, truth: np.ndarray) -> Scores:
+    return {f"{k}_clean": v for k, v in _scores(latent, truth, "n", "mape").items()}
 
 
 def evaluate_quietly(prediction: Any, y: np.ndarray) -> Scores:

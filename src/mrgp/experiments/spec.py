@@ -89,8 +89,9 @@ class ModelSpec(BaseModel):
     `averages` names the sources that average others' values, errors included; `own_tasks` those
     that are taken as tasks of their own. `priors` has median and log-sd of log-normal priors of the
     kernel's parameters, `noise` those of noise variances. `bases` has kernels of a deep model's
-    bases by source. `nodes` is how many Gauss-Legendre nodes
-    a region has along each side, where it has any. With `sample`, parameters are fitted to so many
+    bases by source. `nodes` is how many Gauss-Legendre nodes a region has along each side, where it
+    has any. Models of the `preset` "paper" have its kernels, starting values and schedule, and are
+    run where asked for. With `sample`, parameters are fitted to so many
     values of each source, drawn at random, and the posterior is that of all.
 
     >>> ModelSpec(recipe="MRGPRN", kernel_w="constant", options={"latents": 2}).build().latents
@@ -99,6 +100,7 @@ class ModelSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     recipe: Literal["MRGP", "VBAgg", "MRGPRN", "MRDGP", "Cascade"]
+    preset: Literal["ours", "paper"] = "ours"
     center_point: bool = False
     kernel: KernelSpec | None = None
     kernel_f: KernelSpec | None = None
@@ -241,7 +243,8 @@ class Experiment(BaseModel):
     Data are of a `simulator`, repeated over `seeds`, or `recorded`, repeated over the folds or
     sites that there are (the first `seeds` of them, if given). The fits of the first `timed`
     replicates (default: of all) are made twice, for the CPU time of the second. A variant may have
-    the settings of a `sampler`: its models are then sampled, and not fitted.
+    the settings of a `sampler`: its models are then sampled, and not fitted. It may have `models`
+    too, with what is different in that variant.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -270,12 +273,20 @@ class Experiment(BaseModel):
             raise ValueError("either all variants have a sampler, or none")
         self.choose("variants", self.quick.variants)
         self.choose("models", self.quick.models)
+        for variant, settings in self.variants.items():
+            self.choose("models", list(settings.get("models", ())))
+            _ = [self.model(name, variant) for name in self.models]
         return self
 
     @property
     def replicates(self) -> Replicates:
         """What the experiment is repeated over."""
         return DATA[str(self.simulator or self.recorded)]
+
+    def model(self, name: str, variant: str) -> ModelSpec:
+        """Return a model as it is in a variant."""
+        spec, own = self.models[name], self.variants[variant].get("models", {}).get(name)
+        return spec if own is None else ModelSpec.model_validate(_joined(spec.model_dump(), own))
 
     def choose(self, kind: str, names: Sequence[str] | None) -> list[str]:
         """Return the variants or models asked for, or all of them."""
@@ -286,6 +297,12 @@ class Experiment(BaseModel):
                 f"{self.name} has no {kind[:-1]} {unknown[0]!r}; it has {', '.join(known)}."
             )
         return list(names) if names else known
+
+
+def _joined(whole: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a model with some of its own, those of `options` one by one."""
+    options = whole["options"] | own.get("options", {})
+    return whole | own | {"options": options}
 
 
 def folders() -> list[Path]:

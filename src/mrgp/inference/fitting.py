@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from mrgp._compiled import make_room
 from mrgp._types import float64, to_numpy
 from mrgp.data import Dataset, Scaling, as_seed
 from mrgp.inference.ascent import Training, ascend
@@ -79,6 +80,7 @@ def fit(
         raise TypeError(f"optimiser= takes mrgp.LBFGS() or mrgp.Adam(); got {optimiser!r}.")
     check_words(weights, hyperparameters, optimiser)
     _check_deep(model, hyperparameters, reuse)
+    make_room()
     seen = model.view(data)
     if is_deep(model):
         data = Dataset([data[process] for process in seen.processes])
@@ -120,7 +122,7 @@ def resume(fit: Fit, data: Dataset, optimiser: Any, progress: Any, throw: bool) 
     seen = fit.recipe.view(data)
     if fit.parts:
         return _fit_tree(
-            fit.recipe, data, seen, fit.key, fit.weights, optimiser, progress, throw, fit
+            fit.recipe, data, seen, fit.key, fit.weights, optimiser, progress, throw, fit, True
         )
     settings = _same_settings(fit, optimiser or fit.optimiser)
     natural = fit.training is not None and fit.training.natural
@@ -171,9 +173,10 @@ def _fit_tree(
     progress: Any,
     throw: bool,
     earlier: Fit | None,
+    go_on: bool = False,
 ) -> Fit:
     parts = {} if earlier is None else earlier.parts
-    gardener = Gardener(fit, key, optimiser, progress, parts)
+    gardener = Gardener(fit, key, optimiser, progress, parts, go_on)
     inner = getattr(recipe, "model", recipe)
     optimum, state, target = fit_tree(inner, seen, weights, gardener)
     settings = optimiser or LBFGS()

@@ -51,9 +51,9 @@ class Titled:
 class Gardener:
     """Fits the parts of a tree one by one, taking over those that an earlier fit has.
 
-    A part of an earlier fit is taken as it is where it had the same recipe, data and weight and
-    has converged, and gone on with where it had not. Once the user has stopped a part, those after
-    it are only begun.
+    A part of an earlier fit is taken as it is where it had the same recipe, data, weight and
+    optimiser. It is gone on with where the user had stopped it and, if `go_on`, where it had not
+    converged. Once the user has stopped a part, those after it are only begun.
     """
 
     fit: FitPart
@@ -61,6 +61,7 @@ class Gardener:
     optimiser: Any
     progress: Any
     earlier: Mapping[str, Any]
+    go_on: bool = False
     parts: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
@@ -74,10 +75,12 @@ class Gardener:
         known = self.earlier.get(name)
         begun = known is not None and known.optimiser == BRIEF
         known = None if begun or not _same(known, recipe, data, weight) else known
-        if known is not None and (known.status.code == "converged" or self.stopped):
+        optimiser = self._optimiser(recipe, data)
+        if known is not None and not self.go_on and optimiser not in (None, known.optimiser):
+            known = None
+        if known is not None and (self.stopped or self._is_done(known)):
             found = known
         elif known is not None:
-            optimiser = self._optimiser(recipe, data)
             found = known.resume(
                 data,
                 optimiser=optimiser if type(optimiser) is type(known.optimiser) else None,
@@ -85,7 +88,7 @@ class Gardener:
                 throw=False,
             )
         else:
-            optimiser = BRIEF if self.stopped else self._optimiser(recipe, data)
+            optimiser = BRIEF if self.stopped else optimiser
             found = self.fit(
                 recipe,
                 data,
@@ -102,6 +105,10 @@ class Gardener:
             )
         self.parts[name] = found
         return Made(found.model, found.state, found.scaling)
+
+    def _is_done(self, part: Any) -> bool:
+        code = part.status.code
+        return code == "converged" or (code == "step limit" and not self.go_on)
 
     def _optimiser(self, recipe: MRGP, data: Dataset) -> LBFGS | Adam | None:
         """Return the user's optimiser; Adam is for parts that are trained on minibatches."""

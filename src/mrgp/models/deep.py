@@ -37,7 +37,7 @@ class MRDGP:
     `kernel_base` is a kernel, or one for each source, and so is `inducing`; `kernel_deep` sees the
     inputs "value" and `deep_inputs`, and may be given for each source, or other task, too. Maps
     vary about the identity, or with `mean_deep="linear"` about a line. `mixing` weighs experts by
-    the variances of their own predictions ("precision"), by what their bases know, in `order`
+    what their own predictions know ("precision"), by what their bases know, in `order`
     ("reliability"), equally ("average"), takes the target's base alone ("base"), or is a function
     of the inputs [n, d] that returns weights [n, experts]; `variance="independent"` adds up the
     experts' errors as if they were independent. `schedule` is "cut" (bases first, then experts),

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from mrgp._types import AnyArray
 
 Mixing = Literal["precision", "reliability", "average", "base"]
-"""Weights by the experts' own variances, by what the bases know, all equal, or the base alone."""
+"""Weights by what experts know, by what their bases know, all equal, or the base alone."""
 
 SHARPNESS = 10.0
 LEAST = 1e-12
@@ -42,13 +42,24 @@ def in_order(reliabilities: Sequence[Float[Array, "b s"]]) -> Float[Array, "a b 
     return jnp.stack([*shares, left])
 
 
-def by_precision(variances: Sequence[Float[Array, "b s"]]) -> Float[Array, "a b s"]:
-    """Weigh experts by one over the variance of their own prediction."""
+def by_precision(
+    variances: Sequence[Float[Array, "b s"]], prior: Float[AnyArray, "b s"]
+) -> Float[Array, "a b s"]:
+    """Weigh experts by the precision that each has beyond the prior of the target.
+
+    All experts speak of one quantity, whose `prior` variance is known before any data. One that
+    knows no more than that has no say; where none does, all have the same.
+
+    >>> by_precision([jnp.array([[0.25]]), jnp.array([[1.0]])], jnp.array([[1.0]])).ravel().tolist()
+    [1.0, 0.0]
+    """
     several = jnp.stack(list(variances))
-    # Relative to the largest: weights do not depend on the units.
-    relative = several / jnp.maximum(jnp.max(several, 0), jnp.finfo(float).tiny)[None]
-    precision = 1.0 / jnp.maximum(relative, LEAST)
-    return precision / precision.sum(0)[None]
+    # Relative to the prior: weights do not depend on the units.
+    relative = several / jnp.maximum(jnp.asarray(prior), jnp.finfo(float).tiny)[None]
+    gained = jnp.maximum(1.0 / jnp.maximum(relative, LEAST) - 1.0, 0.0)
+    total = gained.sum(0)[None]
+    known = total > LEAST
+    return jnp.where(known, gained / jnp.where(known, total, 1.0), 1.0 / len(several))
 
 
 def slices(

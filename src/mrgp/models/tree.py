@@ -180,10 +180,11 @@ class Tree(eqx.Module):
             return given.transpose(2, 0, 1)
         count = len(blend.experts)
         like = jnp.ones((count, *x.shape[:2]))
-        if self.mixing == "precision":
-            return by_precision([o.variance for o in outcomes])
         if self.mixing == "average" or count == 1:
             return like / count
+        if self.mixing == "precision":
+            base = self.parts[blend.experts[0][1]]
+            return by_precision([o.variance for o in outcomes], base.prior_variance(x))
         if self.mixing == "base":
             return jnp.where((jnp.arange(count) == 0)[:, None, None], like, 0.0)
         return in_order([self.reliability(states, n, x) for _, n in blend.experts])

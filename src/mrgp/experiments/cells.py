@@ -1,0 +1,142 @@
+"""The cells of an experiment: one model on one seed, fold or site of one variant."""
+
+import dataclasses
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mrgp
+from mrgp.datasets import Recording, Simulation
+from mrgp.experiments.sampling import sample
+from mrgp.experiments.scoring import Scored, score
+from mrgp.experiments.spec import DATA, Experiment, ModelSpec
+from mrgp.inference import Fit
+from mrgp.inference.fits import checksum_of
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One model on one seed, fold or site of one variant."""
+
+    variant: str
+    model: str
+    noun: str
+    number: int
+    label: Any
+    data: str
+    settings: Mapping[str, Any]
+    spec: ModelSpec
+    timed: bool
+    sampler: Mapping[str, Any] | None
+    drawn: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.replicate}, {self.model}"
+
+    @property
+    def replicate(self) -> str:
+        """The variant, and the seed, fold or site, in words."""
+        return f"{self.variant}, {self.noun} {self.label}"
+
+    @property
+    def slug(self) -> str:
+        """A name for files."""
+        return slug(self.variant, self.noun, self.label, self.model)
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """The columns that name the cell in a table."""
+        return {"variant": self.variant, "model": self.model, self.noun: self.label}
+
+    def load(self) -> Simulation | Recording:
+        """Simulate or read the data; maps are for the replicate that is drawn."""
+        case = DATA[self.data].load(self.label, **self.settings)
+        if isinstance(case, Recording) and not self.drawn:
+            return dataclasses.replace(case, maps={})
+        return case
+
+    def fingerprint(self, case: Simulation | Recording) -> str:
+        """Return what tells whether a result is of this model, these data and this version."""
+        what = [
+            mrgp.__version__,
+            self.labels,
+            dict(self.settings),
+            self.spec.model_dump(mode="json", exclude_defaults=True),
+            None if self.sampler is None else dict(self.sampler),
+            checksum_of(case.data),
+            zlib.crc32(case.y.tobytes()),
+            self.drawn,
+        ]
+        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+
+    def work(self, case: Simulation | Recording, earlier: Fit | None) -> Scored:
+        """Fit, or sample, the model and score it.
+
+        Folds of recorded data share what depends on none of the values held out: parts of an
+        earlier fit are taken over. Simulations share nothing.
+        """
+        if isinstance(case, Recording):
+            # One key for all folds: what they share does not depend on which came first.
+            return score(self.spec, case, 0, timed=self.timed, earlier=earlier)
+        if self.sampler is not None:
+            return sample(self.spec, case, self.number, dict(self.sampler))
+        return score(self.spec, case, self.number, timed=self.timed)
+
+
+def slug(*names: Any) -> str:
+    """Return a name for a file, of letters, digits and dashes.
+
+    >>> slug("24h", "fold", "20-21 June", "mr-gp:ratio")
+    '24h-fold-20-21-June-mr-gp-ratio'
+    """
+    return re.sub(r"[^0-9A-Za-z.]+", "-", "-".join(map(str, names)))
+
+
+def plan(
+    experiment: Experiment,
+    *,
+    variants: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+    models: Sequence[str] | None = None,
+    quick: bool = False,
+    preset: str | None = None,
+) -> list[list[Cell]]:
+    """Return what is to be run, replicate by replicate: those asked for, or all."""
+    small = experiment.quick if quick else None
+    asked = experiment.choose("models", models or (small and small.models))
+    if not models:
+        asked = [m for m in asked if experiment.models[m].preset in ("ours", preset)]
+    if seeds is None:
+        count = small.seeds if small else experiment.seeds
+        seeds = None if count is None else range(count)
+    found = []
+    for variant in experiment.choose("variants", variants or (small and small.variants)):
+        settings = dict(experiment.variants[variant])
+        sampler, _ = settings.pop("sampler", None), settings.pop("models", None)
+        if sampler is not None and small is not None:
+            sampler = sampler | (small.sampler or {})
+        known = experiment.replicates
+        for place, (number, label) in enumerate(known.choose(seeds, settings).items()):
+            timed = experiment.timed is None or place < experiment.timed
+            found.append(
+                [
+                    Cell(
+                        variant,
+                        model,
+                        known.noun,
+                        number,
+                        label,
+                        str(experiment.simulator or experiment.recorded),
+                        settings,
+                        experiment.model(model, variant),
+                        timed,
+                        sampler,
+                        place == 0,
+                    )
+                    for model in asked
+                ]
+            )
+    return found

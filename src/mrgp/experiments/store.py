@@ -1,0 +1,110 @@
+"""Results of cells in a folder, each written as soon as it is there."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mrgp.datasets import Recording, Simulation
+from mrgp.experiments.cells import Cell
+from mrgp.experiments.scoring import Scored
+from mrgp.prediction import Prediction
+
+ARRAYS = ("component_weights", "means", "variances")
+
+
+class Result(NamedTuple):
+    """What is kept of a cell: rows of scores, and costs."""
+
+    rows: list[dict[str, Any]]
+    costs: dict[str, float]
+
+
+class Store:
+    """A folder with a JSON file of scores and an npz file of predictions for each cell."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def has(self, cell: Cell, case: Simulation | Recording) -> bool:
+        """Tell whether the result of a cell is there, for this model and these data."""
+        path = self._path(cell, "json")
+        try:
+            known = json.loads(path.read_text())
+        except (OSError, ValueError):
+            return False
+        return known.get("fingerprint") == cell.fingerprint(case)
+
+    def keep(self, cell: Cell, case: Simulation | Recording, scored: Scored) -> None:
+        """Write the result of a cell; the scores last, so that what has scores is whole."""
+        content = {
+            "fingerprint": cell.fingerprint(case),
+            "cell": cell.labels,
+            "rows": scored.rows,
+            "costs": scored.costs,
+        }
+        arrays = {f"draws/{name}": values for name, values in scored.draws.items()}
+        for name, prediction in scored.predictions.items():
+            arrays |= _arrays(f"predictions/{name}", prediction)
+        path, partial = self._path(cell, "npz"), self._path(cell, "partial")
+        with partial.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+        os.replace(partial, path)
+        partial.write_text(json.dumps(content, indent=1) + "\n")
+        os.replace(partial, self._path(cell, "json"))
+
+    def read(self, cell: Cell) -> Result:
+        """Return the scores and costs of a cell."""
+        content = json.loads(self._path(cell, "json").read_text())
+        return Result(content["rows"], content["costs"])
+
+    def draws(self, cell: Cell) -> dict[str, np.ndarray]:
+        """Return what was sampled."""
+        with np.load(self._path(cell, "npz")) as arrays:
+            return {n.removeprefix("draws/"): arrays[n] for n in arrays if n.startswith("draws/")}
+
+    def predictions(self, cell: Cell, case: Simulation | Recording) -> dict[str, Prediction]:
+        """Return the predictions of a cell, by name."""
+        supports = dict.fromkeys(("noisy", "latent"), case.support)
+        supports |= case.maps if isinstance(case, Recording) else {}
+        units = next((o.units for o in case.data if o.task == case.task), None)
+        with np.load(self._path(cell, "npz")) as arrays:
+            return {
+                name: _prediction(f"predictions/{name}", arrays, support, case, units)
+                for name, support in supports.items()
+                if f"predictions/{name}/means" in arrays
+            }
+
+    def _path(self, cell: Cell, kind: str) -> Path:
+        return self.folder / f"{cell.slug}.{kind}"
+
+
+def _arrays(name: str, prediction: Prediction) -> dict[str, np.ndarray]:
+    found = {f"{name}/{field}": getattr(prediction, field) for field in ARRAYS}
+    for label, expert in prediction.experts.items():
+        found |= _arrays(f"{name}/experts/{label}", expert)
+        found[f"{name}/weights/{label}"] = prediction.weights[label]
+    return found
+
+
+def _prediction(
+    name: str, arrays: Mapping[str, np.ndarray], support: Any, case: Any, units: str | None
+) -> Prediction:
+    begin = f"{name}/weights/"
+    labels = [key.removeprefix(begin) for key in arrays if key.startswith(begin)]
+    return Prediction(
+        support,
+        case.task,
+        case.target,
+        units,
+        *(arrays[f"{name}/{field}"] for field in ARRAYS),
+        experts={
+            label: _prediction(f"{name}/experts/{label}", arrays, support, case, units)
+            for label in labels
+        },
+        weights={label: arrays[begin + label] for label in labels},
+    )

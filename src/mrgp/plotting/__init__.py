@@ -1,0 +1,34 @@
+"""Pictures: functions, maps, and checks. Colours suit colour-blind readers."""
+
+from mrgp.plotting.checks import (
+    plot_calibration,
+    plot_dependence,
+    plot_pit,
+    plot_reliability,
+)
+from mrgp.plotting.colours import FIELD_COLOURS, LINE_COLOURS, MODEL_COLOURS, SPREAD_COLOURS
+from mrgp.plotting.functions import (
+    plot_bias_map,
+    plot_experts,
+    plot_function,
+    plot_posteriors,
+)
+from mrgp.plotting.maps import plot_data, plot_map, plot_outlines
+
+__all__ = [
+    "FIELD_COLOURS",
+    "LINE_COLOURS",
+    "MODEL_COLOURS",
+    "SPREAD_COLOURS",
+    "plot_bias_map",
+    "plot_calibration",
+    "plot_data",
+    "plot_dependence",
+    "plot_experts",
+    "plot_function",
+    "plot_map",
+    "plot_outlines",
+    "plot_pit",
+    "plot_posteriors",
+    "plot_reliability",
+]

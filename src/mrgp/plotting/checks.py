@@ -1,0 +1,86 @@
+"""Whether predictions are calibrated, and sources independent."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from mrgp.inference import Dependence
+from mrgp.plotting.colours import LINE_COLOURS, MODEL_COLOURS
+from mrgp.prediction import Prediction
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LEVELS = np.linspace(0.05, 0.95, 19)
+
+
+def plot_calibration(
+    axes: "Axes", predictions: Mapping[str, Prediction], y: Float[np.ndarray, " n"]
+) -> None:
+    """Draw the share of values inside central intervals against the intervals' nominal share."""
+    plot_reliability(axes, {name: prediction.cdf(y) for name, prediction in predictions.items()})
+    axes.legend(frameon=False)
+
+
+def plot_reliability(axes: "Axes", values: Mapping[str, Float[np.ndarray, " n"]]) -> None:
+    """Draw the share of values inside central intervals, from probability integral transforms."""
+    axes.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="perfect")
+    for (name, pit), (colour, style) in zip(values.items(), _styles(len(values)), strict=True):
+        beside = np.abs(2 * pit[~np.isnan(pit)] - 1)
+        observed = [float(np.mean(beside <= level)) for level in LEVELS]
+        axes.plot(LEVELS, observed, color=colour, linestyle=style, label=name)
+    axes.set(
+        xlabel="nominal share", ylabel="observed share", xlim=(0, 1), ylim=(0, 1), aspect="equal"
+    )
+    axes.set_title("Calibration of central intervals")
+
+
+def plot_pit(
+    axes: "Axes", values: Mapping[str, Float[np.ndarray, " n"]], *, bins: int = 10
+) -> None:
+    """Draw histograms of probability integral transforms, P(y <= the value held out).
+
+    Where predictions are calibrated they are even; a hump is too much uncertainty, and a hollow
+    too little.
+    """
+    axes.axhline(1.0, color="0.6", linewidth=1, label="perfect")
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    for (name, pit), (colour, style) in zip(values.items(), _styles(len(values)), strict=True):
+        density = np.histogram(pit[~np.isnan(pit)], edges, density=True)[0]
+        axes.stairs(density, edges, color=colour, linestyle=style, linewidth=1.4, label=name)
+    axes.set(xlabel="P(y ≤ value held out)", ylabel="density", xlim=(0, 1), ylim=(0, None))
+    axes.set_title("Probability integral transform")
+
+
+def _styles(count: int) -> list[tuple[str, str]]:
+    """Return colours and line styles of so many models, no two alike."""
+    several = [(colour, style) for style in ("-", "--", ":") for colour in MODEL_COLOURS]
+    return (several * (count // len(several) + 1))[:count]
+
+
+def plot_dependence(found: Dependence) -> Any:
+    """Draw the residuals of pairs of overlapping sources; return the figure."""
+    import matplotlib.pyplot as plt
+
+    count = max(len(found.pairs), 1)
+    wide = min(count, 4)
+    high = -(-count // wide)
+    figure, panels = plt.subplots(
+        high, wide, figsize=(3.6 * wide, 3.9 * high), squeeze=False, layout="constrained"
+    )
+    for axes in panels.ravel()[len(found.pairs) :]:
+        axes.set_visible(False)
+    for axes, pair in zip(panels.ravel(), found.pairs, strict=False):
+        first, second = pair.residuals.T
+        reach = 1.1 * float(np.max(np.abs(pair.residuals), initial=1.0))
+        axes.axline((0, 0), slope=1, color="0.7", linewidth=1)
+        axes.scatter(first, second, s=16, color=LINE_COLOURS[0], alpha=0.7, linewidths=0)
+        axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+        axes.set_xlabel(f"residual of {pair.first} (sd)")
+        axes.set_ylabel(f"residual of {pair.second} (sd)")
+        axes.set_title(
+            f"correlation {pair.correlation:.2f} ± {pair.standard_error:.2f}", fontsize=10
+        )
+    return figure
