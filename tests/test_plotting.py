@@ -3,6 +3,7 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 import mrgp
 from mrgp.plotting import (
@@ -10,8 +11,12 @@ from mrgp.plotting import (
     plot_calibration,
     plot_data,
     plot_experts,
+    plot_function,
     plot_map,
+    plot_outlines,
+    plot_pit,
     plot_posteriors,
+    plot_reliability,
 )
 from mrgp.prediction import Prediction
 
@@ -69,7 +74,66 @@ def test_calibration_of_a_true_gaussian_lies_on_the_diagonal(axes):
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["perfect", "true"]
 
 
+def test_transforms_of_a_true_gaussian_are_even_and_of_a_narrow_one_hollow(axes):
+    y = np.random.default_rng(0).standard_normal(50_000)
+    pits = {"true": ndtr(y), "narrow": np.append(ndtr(2 * y), np.nan)}
+    plot_pit(axes, pits, bins=5)
+    true, narrow = (patch.get_data().values for patch in axes.patches)
+    np.testing.assert_allclose(true, 1.0, atol=0.05)
+    assert narrow[0] > 1.5 > 0.7 > narrow[2]
+    assert [line.get_label() for line in axes.get_lines()] == ["perfect"]
+    assert axes.get_xlabel() == "P(y ≤ value held out)"
+
+
+def test_reliability_is_drawn_from_transforms(axes):
+    y = np.random.default_rng(0).standard_normal(50_000)
+    plot_reliability(axes, {"true": ndtr(y), "wide": ndtr(0.5 * y)})
+    _, true, wide = axes.get_lines()
+    np.testing.assert_allclose(true.get_ydata(), true.get_xdata(), atol=0.015)
+    assert np.all(wide.get_ydata() > wide.get_xdata())
+    assert true.get_color() != wide.get_color()
+
+
+def test_more_models_than_colours_have_lines_of_their_own(axes):
+    plot_reliability(axes, {str(i): np.array([0.5]) for i in range(9)})
+    styles = [(line.get_color(), line.get_linestyle()) for line in axes.get_lines()[1:]]
+    assert len(set(styles)) == 9
+
+
+def test_outlines_of_boxes_leave_the_map_under_them(axes):
+    lower = np.array([[0.0, 0.0], [2.0, 0.0]])
+    plot_outlines(axes, mrgp.boxes(lower, lower + [2.0, 1.0]), colour="red")
+    (drawn,) = axes.collections
+    assert len(drawn.get_facecolor()) == 0
+    assert [path.get_extents().width for path in drawn.get_paths()] == [2.0, 2.0]
+
+
+def test_a_function_is_drawn_with_dots_and_bars_of_its_task_alone(axes):
+    x = np.array([2.0, 0.0, 1.0])
+    support = mrgp.points(x[:, None], inputs=("hour",))
+    one = np.ones((1, 3))
+    prediction = Prediction(support, "no2", "s", "ug/m3", one, x[None] + 5, 4 * one)
+    sites = mrgp.Observations(support, [1.0, np.nan, 3.0], task="no2", name="sites")
+    spans = mrgp.boxes([[0.0], [2.0]], [[2.0], [3.0]], inputs=("hour",))
+    means = mrgp.Observations(spans, [4.0, 6.0], task="no2", name="means")
+    other = mrgp.Observations(support, [9.0, 9.0, 9.0], task="o3", name="other")
+    plot_function(prediction, axes, data=mrgp.Dataset([sites, means, other]), truth=x)
+    mean, truth, dots = axes.get_lines()
+    np.testing.assert_array_equal(mean.get_xydata(), [[0, 5], [1, 6], [2, 7]])
+    np.testing.assert_array_equal(truth.get_ydata(), [0, 1, 2])
+    np.testing.assert_array_equal(dots.get_xydata(), [[2, 1], [1, 3]])
+    band, bars = axes.collections
+    assert band.get_paths()[0].get_extents().ymin == pytest.approx(5 - 1.96 * 2, abs=1e-3)
+    np.testing.assert_array_equal(bars.get_segments(), [[[0, 4], [2, 4]], [[2, 6], [3, 6]]])
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("hour", "no2 (ug/m3)")
+    labels = axes.get_legend_handles_labels()[1]
+    assert set(labels) == {"95 % interval", "mean", "truth", "sites", "means"}
+
+
 def test_what_cannot_be_drawn_is_said(axes):
+    flat = Prediction(mrgp.points([[0.0, 0.0]]), "t", None, None, *np.ones((3, 1, 1)))
+    with pytest.raises(ValueError, match="plot_function draws one input; the support has 2"):
+        plot_function(flat, axes)
     with pytest.raises(ValueError, match="draws two inputs; the support has 1"):
         plot_map(axes, mrgp.points([[0.0]]), np.zeros(1))
     with pytest.raises(ValueError, match="a full grid of points"):

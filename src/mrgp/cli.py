@@ -196,7 +196,7 @@ def run(
     if as_json:
         typer.echo(json.dumps(summary))
         return
-    header, rows = experiments.table(summary)
+    header, rows = experiments.table(summary, experiment.costs)
     known = experiment.replicates
     table = Table(*header, title=f"{name}: mean ± sd over {known.scored or known.noun}s")
     for row in rows:

@@ -19,6 +19,7 @@ from mrgp.datasets.simulators import (
     dependent_map,
     mcmc_dependent,
     mixing,
+    scaling,
 )
 
 __all__ = [
@@ -39,5 +40,6 @@ __all__ = [
     "london_no2",
     "mcmc_dependent",
     "mixing",
+    "scaling",
     "window_means",
 ]

@@ -326,3 +326,39 @@ class _CityField:
         second = east - self.road[1] - self.slope[1] * (north - CITY_SIDE / 2)
         roads = 8.0 * (np.exp(-0.5 * (first / 1.2) ** 2) + np.exp(-0.5 * (second / 1.2) ** 2))
         return 20.0 + dome + roads + 4.0 * waves
+
+
+def scaling(
+    seed: int, values: int = 1000, nodes_each: int = 9, tasks: int = 1, hours: int = 24
+) -> Simulation:
+    """Simulate sensors and coarse cells over a city and some hours, in any numbers.
+
+    Every task has `values` values in all, half of them points and half means over cells of
+    `nodes_each` nodes; tasks are multiples of one smooth field over x, y and t. The test support is
+    2000 points.
+
+    >>> [len(o) for o in scaling(0, values=100, tasks=2).data]
+    [50, 50, 50, 50]
+    """
+    rng = np.random.default_rng(seed)
+    extent = np.array([10.0, 10.0, float(hours)])
+    waves = rng.standard_normal((3, 40)) / np.array([3.0, 3.0, 8.0])[:, None]
+    phases = rng.uniform(0.0, 2 * np.pi, 40)
+
+    def field(x: Float[np.ndarray, "... d"]) -> Float[np.ndarray, "..."]:
+        return np.sqrt(2 / 40) * np.cos(x @ waves + phases).sum(-1)
+
+    names, found = ("x", "y", "t"), []
+    spread = np.array([1.0, 1.0, 0.0])
+    for p in range(tasks):
+        places = rng.uniform(0.0, 1.0, (values // 2, 3)) * extent
+        y = (p + 1) * field(places) + 0.1 * rng.standard_normal(len(places))
+        found.append(Observations(points(places, inputs=names), y, task=f"t{p}", name="sensors"))
+        middle = rng.uniform(0.0, 1.0, (values - values // 2, 1, 3)) * extent
+        inside = middle + spread * rng.uniform(-1.0, 1.0, (len(middle), nodes_each, 3))
+        means = (p + 1) * field(inside).mean(1) + 0.05 * rng.standard_normal(len(inside))
+        found.append(Observations(nodes(inside, inputs=names), means, task=f"t{p}", name="cells"))
+    test = rng.uniform(0.0, 1.0, (2000, 3)) * extent
+    truth = field(test)
+    fresh = truth + 0.1 * rng.standard_normal(len(test))
+    return Simulation(Dataset(found), points(test, inputs=names), truth, fresh, "sensors", "t0")

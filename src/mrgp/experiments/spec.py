@@ -69,6 +69,7 @@ DATA = {
     "biased": Replicates("seed", datasets.biased),
     "biases": Replicates("seed", datasets.biases),
     "mixing": Replicates("seed", datasets.mixing),
+    "scaling": Replicates("seed", datasets.scaling),
     "inter_task": Replicates("fold", datasets.inter_task, datasets.folds),
     "inter_task_laqn": Replicates("site", datasets.inter_task_laqn, datasets.laqn_sites),
     "fusion": Replicates("fold", datasets.fusion, datasets.fusion_folds),
@@ -78,6 +79,10 @@ DATA = {
 }
 
 
+Cost = Literal["cpu_seconds", "seconds", "peak_mb", "predict_seconds", "predict_peak_mb"]
+Simulator = Literal[
+    "dependent", "dependent_map", "mcmc_dependent", "biased", "biases", "mixing", "scaling"
+]
 KERNELS = ("kernel", "kernel_f", "kernel_w", "kernel_base", "kernel_deep")
 
 
@@ -244,18 +249,17 @@ class Experiment(BaseModel):
     sites that there are (the first `seeds` of them, if given). The fits of the first `timed`
     replicates (default: of all) are made twice, for the CPU time of the second. A variant may have
     the settings of a `sampler`: its models are then sampled, and not fitted. It may have `models`
-    too, with what is different in that variant.
+    too, with what is different in that variant. `costs` are those that its table shows.
     """
 
     model_config = ConfigDict(extra="forbid")
     name: str
     title: str
-    simulator: (
-        Literal["dependent", "dependent_map", "mcmc_dependent", "biased", "biases", "mixing"] | None
-    ) = None
+    simulator: Simulator | None = None
     recorded: Literal["inter_task", "inter_task_laqn", "fusion", "london_no2"] | None = None
     seeds: int | None = None
     timed: int | None = Field(default=None, ge=0)
+    costs: list[Cost] = ["cpu_seconds", "seconds"]
     quick: Quick
     variants: dict[str, dict[str, Any]]
     models: dict[str, ModelSpec]

@@ -70,7 +70,7 @@ SHOWN = (
 )
 """Metrics of a table, for what was simulated, recorded, and sampled."""
 
-SPOKEN = {
+COSTS = {
     "cpu_seconds": "cpu s",
     "seconds": "wall s",
     "peak_mb": "peak MB",
@@ -94,12 +94,16 @@ def table(
     pooled = all("pooled" in metrics[shown[0]] for *_, metrics in cells)
     rows = []
     for variant, model, metrics in cells:
-        scores = [f"{metrics[m]['mean']:.3f} ± {metrics[m]['sd']:.3f}" for m in shown]
+        scores = [_spread(metrics[m]) for m in shown]
         whole = [f"{metrics['rmse']['pooled']:.3f}"] if pooled else []
         costs = [f"{metrics[c]['mean']:.2f}" if c in metrics else "" for c in dear]
         rows.append([variant, model, *scores, *whole, *costs, str(metrics[shown[0]]["n"])])
     header = ["variant", "model", *shown, *(["pooled rmse"] if pooled else [])]
-    return [*header, *(SPOKEN[name] for name in dear), "n"], rows
+    return [*header, *(COSTS[name] for name in dear), "n"], rows
+
+
+def _spread(cell: Mapping[str, float]) -> str:
+    return f"{cell['mean']:.3f}" + (f" ± {cell['sd']:.3f}" if cell["n"] > 1 else "")
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -22,7 +22,7 @@ VALUE = "value"
 """The name under which a layer's kernel sees the values of its parent."""
 
 OVERLAP = 0.5
-MAP_LOG_SD = 0.5
+BEND_LENGTH, BEND_LENGTH_LOG_SD = 1.0, 0.5
 BEND_SHARE, BEND_LOG_SD = 0.1, 1.0
 FEW, MANY = 50, 200
 SCARCE = 5
@@ -122,10 +122,10 @@ def default_map(
     they leave does not tell how wrong a line may be: its slope is then uncertain by about one, and
     its level by the spread of the target.
     """
-    length = float(Geometry.of([seen.support]).extent[0])
+    length = BEND_LENGTH * float(Geometry.of([seen.support]).extent[0])
     small = BEND_SHARE * spread**2
     bend = RBF(
-        lengthscale=positive(length, LogNormal(length, MAP_LOG_SD)),
+        lengthscale=positive(length, LogNormal(length, BEND_LENGTH_LOG_SD)),
         variance=positive(small, LogNormal(small, BEND_LOG_SD)),
         dims=VALUE,
     )
