@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mrgp.datasets import biased, biases, city, dependent
+from mrgp.datasets import biased, biases, city, dependent, scaling
 
 
 def test_the_coarse_source_averages_the_fine_one():
@@ -94,3 +94,13 @@ def test_the_coarse_source_of_biases_has_its_bias(kind, expected):
 def test_a_bias_that_is_not_there_is_refused():
     with pytest.raises(ValueError, match=r"kind= is one of .*; got 'slope'"):
         biases(0, "slope")
+
+
+def test_sizes_of_the_scaling_world_are_as_asked_for():
+    case = scaling(0, values=40, nodes_each=5, tasks=3, hours=6)
+    assert case.data.tasks == ("t0", "t1", "t2")
+    assert [len(o) for o in case.data] == [20] * 6
+    assert case.data["cells", "t1"].support.atoms().lower.shape == (20, 5, 3)
+    assert np.asarray(case.support.bounds[1])[:, 2].max() <= 6
+    assert (len(case.y), case.task) == (2000, "t0")
+    assert np.std(case.y - case.truth) == pytest.approx(0.1, rel=0.1)

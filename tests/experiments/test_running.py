@@ -115,7 +115,9 @@ def test_what_is_there_is_run_again_for_other_settings_or_if_asked(
     assert len(done) == 2
 
 
-def test_a_cell_that_was_cut_short_is_run_again(whole, biased):
+def test_a_cell_that_was_cut_short_or_is_of_other_data_or_code_is_run_again(
+    whole, biased, monkeypatch
+):
     cell = experiments.plan(biased, seeds=[0], variants=["7-12"], models=["vbagg"])[0][0]
     case, store = cell.load(), Store(whole / "cells")
     assert store.has(cell, case)
@@ -126,6 +128,8 @@ def test_a_cell_that_was_cut_short_is_run_again(whole, biased):
     path.write_text(text)
     other = dataclasses.replace(case, y=case.y + 1.0)
     assert not store.has(cell, other)
+    monkeypatch.setattr("mrgp.experiments.cells._code", lambda: "other code")
+    assert not store.has(cell, case)
 
 
 def test_an_interrupted_fit_is_not_scored(biased, monkeypatch):

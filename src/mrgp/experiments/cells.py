@@ -1,11 +1,13 @@
 """The cells of an experiment: one model on one seed, fold or site of one variant."""
 
 import dataclasses
+import functools
 import hashlib
 import json
 import re
 import zlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import mrgp
@@ -15,6 +17,9 @@ from mrgp.experiments.scoring import Scored, score
 from mrgp.experiments.spec import DATA, Experiment, ModelSpec
 from mrgp.inference import Fit
 from mrgp.inference.fits import checksum_of
+
+BESIDE = ("cli.py", "experiments", "plotting")
+"""Rooms whose code does not change a result."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,9 +64,9 @@ class Cell:
         return case
 
     def fingerprint(self, case: Simulation | Recording) -> str:
-        """Return what tells whether a result is of this model, these data and this version."""
+        """Return what tells whether a result is of this model, these data and this code."""
         what = [
-            mrgp.__version__,
+            _code(),
             self.labels,
             dict(self.settings),
             self.spec.model_dump(mode="json", exclude_defaults=True),
@@ -84,6 +89,16 @@ class Cell:
         if self.sampler is not None:
             return sample(self.spec, case, self.number, dict(self.sampler))
         return score(self.spec, case, self.number, timed=self.timed)
+
+
+@functools.cache
+def _code() -> str:
+    """Return a digest of the code that makes data, fits, predicts and scores."""
+    root, digest = Path(mrgp.__file__).parent, hashlib.sha256()
+    for file in sorted(root.rglob("*.py")):
+        if file.relative_to(root).parts[0] not in BESIDE:
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def slug(*names: Any) -> str:
