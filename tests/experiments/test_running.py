@@ -20,6 +20,8 @@ from mrgp.datasets import Recording, Simulation
 from mrgp.experiments import Cell, ModelSpec
 from mrgp.experiments.parallel import in_processes
 from mrgp.experiments.store import Store
+from mrgp.inference import Status
+from mrgp.inference.composite import weigh_sources
 
 ASKED = {"seeds": [0, 1], "variants": ["7-12"], "model_names": ["vbagg", "center-point"]}
 TABLES = ("scores.csv", "summary.md", "summary.json", "config.json")
@@ -132,17 +134,32 @@ def test_a_cell_that_was_cut_short_or_is_of_other_data_or_code_is_run_again(
     assert not store.has(cell, case)
 
 
-def test_an_interrupted_fit_is_not_scored(biased, monkeypatch):
+@pytest.mark.parametrize("stop_at", [0, 1])
+def test_an_interrupted_fit_is_not_scored(biased, monkeypatch, stop_at):
     case = experiments.DATA["biased"].load(0)
-    fit = ModelSpec.fit
+    fit, calls = ModelSpec.fit, []
 
     def stopped(*given):
-        status = mrgp.inference.Status("interrupted", "stopped by the user")
-        return dataclasses.replace(fit(*given), status=status)
+        calls.append(given)
+        found = fit(*given)
+        status = Status("interrupted", "stopped by the user")
+        return dataclasses.replace(found, status=status) if len(calls) > stop_at else found
 
     monkeypatch.setattr(ModelSpec, "fit", stopped)
     with pytest.raises(KeyboardInterrupt):
-        experiments.score(biased.models["vbagg"], case, 0, timed=False)
+        experiments.score(biased.models["vbagg"], case, 0)
+    assert len(calls) == stop_at + 1
+
+
+def test_interrupted_weights_are_not_used(monkeypatch):
+    def stopped(*given, **settings):
+        found, alone = weigh_sources(*given, **settings)
+        return found, dataclasses.replace(alone, status=Status("interrupted", "by the user"))
+
+    monkeypatch.setattr("mrgp.experiments.spec.weigh_sources", stopped)
+    spec = ModelSpec(recipe="MRGP", kernel="RBF", weights="ratio")
+    with pytest.raises(KeyboardInterrupt):
+        spec.weigh(experiments.DATA["dependent"].load(0).data, 0)
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="cores cannot be counted here")
@@ -176,6 +193,57 @@ def test_processes_do_not_share_cores(monkeypatch):
     assert not set(first) & set(second)
     assert {threads for *_, threads in found} == {"1"}
     assert "OPENBLAS_NUM_THREADS" not in os.environ
+
+
+def slow_or_broken(i, folder):
+    if i == 0:
+        raise ValueError("broken")
+    time.sleep(1.0)
+    (folder / f"{i}").touch()
+
+
+def test_after_an_error_nothing_more_is_run(tmp_path):
+    with pytest.raises(ValueError, match="broken"):
+        list(in_processes(slow_or_broken, [(i, tmp_path) for i in range(12)], 2))
+    time.sleep(2.5)
+    assert len(list(tmp_path.iterdir())) <= 2
+
+
+def killed(i):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the signal is of Unix")
+def test_a_process_that_was_killed_is_said():
+    with pytest.raises(OSError, match="perhaps for want of memory: give fewer jobs"):
+        list(in_processes(killed, [(0,), (1,)], 2))
+
+
+def test_names_of_files_tell_settings_apart():
+    found = experiments.find("mcmc_dependent")
+    asked = {"seeds": [0], "variants": ["marginal"], "models": ["product"]}
+    quick, whole = (experiments.plan(found, quick=q, **asked)[0][0] for q in (True, False))
+    assert quick.slug != whole.slug
+
+
+def test_a_replicate_is_the_same_whichever_are_asked_for_with_it(biased):
+    alone, second = (
+        experiments.plan(biased, seeds=seeds, variants=["7-12"], models=["vbagg"])[-1][0]
+        for seeds in ([1], [0, 1])
+    )
+    assert alone.slug == second.slug
+    case = alone.load()
+    assert alone.fingerprint(case) == second.fingerprint(case)
+
+
+def test_what_is_named_twice_is_run_once(biased):
+    twice = {"variants": ["7-12", "7-12"], "models": ["vbagg", "vbagg"]}
+    assert [len(cells) for cells in experiments.plan(biased, seeds=[0], **twice)] == [1]
+
+
+def test_a_preset_that_an_experiment_does_not_have_is_refused(biased):
+    with pytest.raises(experiments.ExperimentError, match="biased has no models of the preset"):
+        experiments.plan(biased, preset="paper")
 
 
 def test_more_jobs_than_cores_are_said_and_cut():

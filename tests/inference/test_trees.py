@@ -111,8 +111,9 @@ def test_reuse_takes_over_the_parts_whose_data_are_the_same(fitted):
 
 def test_reuse_leaves_parts_of_another_optimiser(fitted):
     other = dataclasses.replace(QUICK, max_steps=QUICK.max_steps - 1)
-    again = mrgp.fit(RECIPE, DATA, optimiser=other, reuse=fitted)
-    assert not any(again.parts[name] is part for name, part in fitted.parts.items())
+    for optimiser in (other, None):
+        again = mrgp.fit(RECIPE, DATA, optimiser=optimiser, reuse=fitted)
+        assert not any(again.parts[name] is part for name, part in fitted.parts.items())
 
 
 def test_resume_goes_on_with_parts_at_their_step_limit():

@@ -14,12 +14,15 @@ import mrgp
 from mrgp.datasets import Recording, Simulation
 from mrgp.experiments.sampling import sample
 from mrgp.experiments.scoring import Scored, score
-from mrgp.experiments.spec import DATA, Experiment, ModelSpec
+from mrgp.experiments.spec import DATA, Experiment, ExperimentError, ModelSpec
 from mrgp.inference import Fit
 from mrgp.inference.fits import checksum_of
 
-BESIDE = ("cli.py", "experiments", "plotting")
-"""Rooms whose code does not change a result."""
+BESIDE = {"cli.py", "plotting"} | {
+    f"experiments/{name}.py"
+    for name in ("figures", "parallel", "predictions", "running", "store", "summary")
+}
+"""Code that does not change a result."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,8 +51,9 @@ class Cell:
 
     @property
     def slug(self) -> str:
-        """A name for files."""
-        return slug(self.variant, self.noun, self.label, self.model)
+        """A name for files, of its own for other settings."""
+        digest = hashlib.sha256(json.dumps(self._settings, sort_keys=True).encode()).hexdigest()
+        return slug(self.variant, self.noun, self.label, self.model, digest[:8])
 
     @property
     def labels(self) -> dict[str, Any]:
@@ -67,15 +71,21 @@ class Cell:
         """Return what tells whether a result is of this model, these data and this code."""
         what = [
             _code(),
+            *self._settings,
+            checksum_of(case.data),
+            zlib.crc32(case.y.tobytes()),
+            list(case.maps) if isinstance(case, Recording) else [],
+        ]
+        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def _settings(self) -> list[Any]:
+        return [
             self.labels,
             dict(self.settings),
             self.spec.model_dump(mode="json", exclude_defaults=True),
             None if self.sampler is None else dict(self.sampler),
-            checksum_of(case.data),
-            zlib.crc32(case.y.tobytes()),
-            self.drawn,
         ]
-        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
     def work(self, case: Simulation | Recording, earlier: Fit | None) -> Scored:
         """Fit, or sample, the model and score it.
@@ -96,7 +106,8 @@ def _code() -> str:
     """Return a digest of the code that makes data, fits, predicts and scores."""
     root, digest = Path(mrgp.__file__).parent, hashlib.sha256()
     for file in sorted(root.rglob("*.py")):
-        if file.relative_to(root).parts[0] not in BESIDE:
+        path = file.relative_to(root)
+        if not {path.parts[0], path.as_posix()} & BESIDE:
             digest.update(file.read_bytes())
     return digest.hexdigest()
 
@@ -124,6 +135,8 @@ def plan(
     asked = experiment.choose("models", models or (small and small.models))
     if not models:
         asked = [m for m in asked if experiment.models[m].preset in ("ours", preset)]
+        if preset is not None and preset not in {experiment.models[m].preset for m in asked}:
+            raise ExperimentError(f"{experiment.name} has no models of the preset {preset!r}.")
     if seeds is None:
         count = small.seeds if small else experiment.seeds
         seeds = None if count is None else range(count)

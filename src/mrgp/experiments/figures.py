@@ -1,6 +1,6 @@
 """Figures of an experiment: functions, experts, maps, posteriors, and calibration."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,27 +39,32 @@ def draw(folder: Path, replicates: Sequence[Sequence[Cell]], store: Store) -> No
     """
     import matplotlib.pyplot as plt
 
-    shown: dict[str, Any] = {}
     for variant in dict.fromkeys(cells[0].variant for cells in replicates):
         mine = [cells for cells in replicates if cells[0].variant == variant]
-        cells, case = mine[0], mine[0][0].load()
-        by_model = {cell.model: store.predictions(cell, case) for cell in cells}
-        draws = {cell.model: store.draws(cell) for cell in cells}
-        if all(draws.values()):
-            shown[slug("posteriors", variant)] = _posteriors(case, by_model, draws)
-            continue
-        shown[slug("calibration", variant)] = _calibration(mine, store)
-        if case.support.dimension == 1:
-            shown[slug("functions", variant)] = _functions(case, by_model)
-            for model, found in by_model.items():
-                if found[NOISY].experts:
-                    shown[slug("experts", variant, model)] = _experts(found, case)
-        if isinstance(case, Recording) and case.maps:
-            for model, found in by_model.items():
-                shown[slug("maps", variant, model)] = _maps(case, found)
-    for name, figure in shown.items():
-        figure.savefig(folder / f"{name}.png", dpi=RESOLUTION)
-        plt.close(figure)
+        for name, figure in _figures(variant, mine, store):
+            figure.savefig(folder / f"{name}.png", dpi=RESOLUTION)
+            plt.close(figure)
+
+
+def _figures(
+    variant: str, replicates: Sequence[Sequence[Cell]], store: Store
+) -> Iterator[tuple[str, Any]]:
+    """Yield the figures of a variant, one by one, with their names."""
+    cells, case = replicates[0], replicates[0][0].load()
+    by_model = {cell.model: store.predictions(cell, case) for cell in cells}
+    draws = {cell.model: store.draws(cell) for cell in cells}
+    if all(draws.values()):
+        yield slug("posteriors", variant), _posteriors(case, by_model, draws)
+        return
+    yield slug("calibration", variant), _calibration(replicates, store)
+    if case.support.dimension == 1:
+        yield slug("functions", variant), _functions(case, by_model)
+        for model, found in by_model.items():
+            if found[NOISY].experts:
+                yield slug("experts", variant, model), _experts(found, case)
+    if isinstance(case, Recording) and case.maps:
+        for model, found in by_model.items():
+            yield slug("maps", variant, model), _maps(case, found)
 
 
 def _functions(case: Case, by_model: dict[str, dict[str, Prediction]]) -> Any:
@@ -203,7 +208,9 @@ def _overlay(row: Any, case: Recording, place: dict[int, float], drawn: Any) -> 
     pairs = [(o.support, o.y, False) for o in case.data if o.task == case.task]
     for support, y, held_out in [*pairs, (case.support, case.y, True)]:
         lower, upper = (np.asarray(side) for side in support.bounds)
-        here = np.all([lower[:, i] == value for i, value in place.items()], 0)
+        here = np.ones(len(lower), bool)
+        for i, value in place.items():
+            here &= lower[:, i] == value
         free = [i for i in range(lower.shape[1]) if i not in place]
         if not here.any():
             continue

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -35,8 +36,15 @@ def in_processes(
         try:
             for future in as_completed(futures):
                 yield future.result()
+        except BrokenProcessPool:
+            raise OSError(
+                "A process was ended from outside, perhaps for want of memory: give fewer jobs."
+            ) from None
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            # Nothing of what is left is wanted, nor what was begun.
+            for process in list(getattr(pool, "_processes", {}).values()):
+                process.terminate()
+            pool.shutdown(wait=True, cancel_futures=True)
             raise
 
 

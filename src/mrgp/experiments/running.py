@@ -70,7 +70,7 @@ def run(
             done, known = done + 1, known + was_there
             progress.update(done, f"{cell}{': was there' if was_there else ''}")
         progress.finish(
-            f"{done - known} fits scored" + (f", {known} were there before" if known else "")
+            f"{done - known} of {done} run" + (f", {known} were there before" if known else "")
         )
         rows, costs = [], []
         for cell in cells:
@@ -154,7 +154,7 @@ def _write_settings(
             "replicates": list(dict.fromkeys(cell.replicate for cell in cells)),
         },
         "variants": {cell.variant: experiment.variants[cell.variant] for cell in cells},
-        "models": {c.model: c.spec.model_dump(mode="json", exclude_defaults=True) for c in cells},
+        "models": {c.model: experiment.models[c.model].model_dump(mode="json") for c in cells},
     }
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n")
     installed = {name: _version(name) for name in LIBRARIES}

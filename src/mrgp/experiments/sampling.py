@@ -8,7 +8,7 @@ import numpy as np
 
 from mrgp.datasets import Simulation
 from mrgp.experiments.scoring import LATENT, Scored, evaluate_quietly
-from mrgp.experiments.spec import ModelSpec
+from mrgp.experiments.spec import ModelSpec, stop_if_stopped
 from mrgp.inference import Chains, sample_posterior
 from mrgp.prediction import Prediction, predict
 
@@ -37,8 +37,7 @@ def sample(spec: ModelSpec, case: Simulation, key: int, settings: dict[str, Any]
             spec.build(), data, weights=weights, key=key, progress=None, **settings
         )
     seconds = time.process_time() - start
-    if chains.status.code == "interrupted":
-        raise KeyboardInterrupt
+    stop_if_stopped(chains.status)
     latent = predict(chains, case.support, task=case.task)
     found = evaluate_quietly(latent, case.truth)
     scores = {f"{name}_clean": float(found[name]) for name in SCORED}

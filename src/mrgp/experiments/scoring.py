@@ -10,7 +10,7 @@ import numpy as np
 from mrgp.datasets import Recording, Simulation
 from mrgp.evaluation import evaluate
 from mrgp.experiments.metering import metered
-from mrgp.experiments.spec import ModelSpec
+from mrgp.experiments.spec import ModelSpec, stop_if_stopped
 from mrgp.inference import Fit
 from mrgp.prediction import Prediction, predict
 
@@ -74,13 +74,12 @@ def _fit(
 ) -> tuple[Fit, Scores]:
     data = spec.view(case.data)
     fitted, costs = metered(lambda: spec.fit(data, key, earlier))
+    stop_if_stopped(fitted.status)
     if timed:
         start = time.process_time()
         fitted = spec.fit(data, key)
         costs["cpu_seconds"] = time.process_time() - start
-    if fitted.status.code == "interrupted":
-        # A fit keeps the best parameters so far, but a table must not have them.
-        raise KeyboardInterrupt
+        stop_if_stopped(fitted.status)
     return fitted, costs
 
 

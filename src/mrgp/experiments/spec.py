@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import tomllib
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -11,11 +10,13 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from mrgp import datasets, models
+from mrgp._types import float64
 from mrgp.data import Dataset
 from mrgp.datasets import Recording, Simulation
 from mrgp.experiments.conditioning import condition_on
 from mrgp.experiments.parts import KernelSpec, OptimiserSpec, make_inducing, make_kernel
-from mrgp.inference import CompositeWeights, Fit, adjust_curvature, composite_weights, fit
+from mrgp.inference import CompositeWeights, Fit, Status, adjust_curvature, fit
+from mrgp.inference.composite import weigh_sources
 from mrgp.inference.objectives import check_model, is_deep
 from mrgp.parameters import LogNormal, Parameter, positive
 from mrgp.supports import GaussLegendre
@@ -177,7 +178,9 @@ class ModelSpec(BaseModel):
         if is_deep(recipe):
             return fit(recipe, data, **settings, optimiser=self._optimiser(), reuse=earlier)
         if self.weights == "curvature":
-            return adjust_curvature(fit(recipe, data, hyperparameters="keep", **settings), data)
+            made = fit(recipe, data, hyperparameters="keep", **settings)
+            stop_if_stopped(made.status)
+            return adjust_curvature(made, data)
         weights = self.weigh(data, key)
         settings |= {"hyperparameters": self.hyperparameters, "optimiser": self._optimiser()}
         if self.sample is None:
@@ -189,10 +192,11 @@ class ModelSpec(BaseModel):
         """Return the composite weights, where the model has a rule for them."""
         if self.weights is None:
             return None
-        with warnings.catch_warnings():
-            # What the account of one replicate warns of is for its table to show.
-            warnings.filterwarnings("ignore", message="composite_weights:")
-            return composite_weights(self.build(), data, rule=self.weights, key=key, progress=None)
+        # What the account of one replicate warns of is for its table to show.
+        weigh = float64(weigh_sources)
+        found, alone = weigh(self.build(), data, rule=self.weights, key=key, progress=None)
+        stop_if_stopped(alone.status)
+        return found
 
     def view(self, data: Dataset) -> Dataset:
         """Return the sources and tasks the model may see."""
@@ -226,6 +230,12 @@ class ModelSpec(BaseModel):
             name: make_inducing(value) if name.startswith("inducing") else value
             for name, value in self.options.items()
         }
+
+
+def stop_if_stopped(status: Status) -> None:
+    """Pass a user's stop on: a fit keeps the best so far, but a table must not have it."""
+    if status.code == "interrupted":
+        raise KeyboardInterrupt
 
 
 def _log_normal(median: float, sd: float) -> Parameter:
@@ -278,7 +288,10 @@ class Experiment(BaseModel):
         self.choose("variants", self.quick.variants)
         self.choose("models", self.quick.models)
         for variant, settings in self.variants.items():
-            self.choose("models", list(settings.get("models", ())))
+            own = settings.get("models", {})
+            if not isinstance(own, dict) or not all(isinstance(v, dict) for v in own.values()):
+                raise ValueError(f"variants.{variant}.models has tables of settings by model")
+            self.choose("models", list(own))
             _ = [self.model(name, variant) for name in self.models]
         return self
 
@@ -300,7 +313,7 @@ class Experiment(BaseModel):
             raise ExperimentError(
                 f"{self.name} has no {kind[:-1]} {unknown[0]!r}; it has {', '.join(known)}."
             )
-        return list(names) if names else known
+        return list(dict.fromkeys(names)) if names else known
 
 
 def _joined(whole: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:

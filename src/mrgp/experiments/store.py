@@ -32,12 +32,12 @@ class Store:
 
     def has(self, cell: Cell, case: Simulation | Recording) -> bool:
         """Tell whether the result of a cell is there, for this model and these data."""
-        path = self._path(cell, "json")
         try:
-            known = json.loads(path.read_text())
+            known = json.loads(self._path(cell, "json").read_text())
         except (OSError, ValueError):
             return False
-        return known.get("fingerprint") == cell.fingerprint(case)
+        whole = self._path(cell, "npz").is_file() and known["fingerprint"] == cell.fingerprint(case)
+        return whole and (not cell.timed or "cpu_seconds" in known["costs"])
 
     def keep(self, cell: Cell, case: Simulation | Recording, scored: Scored) -> None:
         """Write the result of a cell; the scores last, so that what has scores is whole."""

@@ -76,7 +76,8 @@ class Gardener:
         begun = known is not None and known.optimiser == BRIEF
         known = None if begun or not _same(known, recipe, data, weight) else known
         optimiser = self._optimiser(recipe, data)
-        if known is not None and not self.go_on and optimiser not in (None, known.optimiser):
+        usual = (LBFGS(), Adam()) if optimiser is None else (optimiser,)
+        if known is not None and not self.go_on and known.optimiser not in usual:
             known = None
         if known is not None and (self.stopped or self._is_done(known)):
             found = known
@@ -108,7 +109,7 @@ class Gardener:
 
     def _is_done(self, part: Any) -> bool:
         code = part.status.code
-        return code == "converged" or (code == "step limit" and not self.go_on)
+        return code == "converged" or (code != "interrupted" and not self.go_on)
 
     def _optimiser(self, recipe: MRGP, data: Dataset) -> LBFGS | Adam | None:
         """Return the user's optimiser; Adam is for parts that are trained on minibatches."""
