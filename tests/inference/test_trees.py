@@ -93,6 +93,7 @@ def test_the_default_values_of_a_bias_map_are_those_it_was_learned_on(fitted):
 def test_the_summary_names_the_parts(fitted):
     text = fitted.summary()
     assert "tree of 2 base GPs and 1 layer: expert[coarse] on 17 values; 6 paths" in text
+    assert "exact bases keep their training data in the fit, and its file" in text
     assert "base[coarse].noise_variance" in text
     assert "1 missing left out" in text
 

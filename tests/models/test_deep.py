@@ -126,6 +126,10 @@ def test_a_chain_says_what_it_leaves_out():
         (lambda: mrgp.MRDGP(kernel_base={"sat": mrgp.RBF()}).plan(ONE), "'sat', which is none of"),
         (lambda: mrgp.MRDGP(kernel_deep={"fine": mrgp.RBF()}).plan(ONE), "'fine', which is none"),
         (lambda: mrgp.MRDGP(deep_inputs="lon").build(ONE), "no input is named 'lon'"),
+        (
+            lambda: mrgp.MRDGP(kernel_deep=mrgp.Linear(dims="x1")).build(ONE),
+            "kernel_deep: maps have no input 'x1'; they see .*Name it in deep_inputs",
+        ),
         (lambda: mrgp.Cascade(["sat", "fine"]).view(ONE), "'sat' is no source"),
         (lambda: mrgp.Cascade(["fine", "fine"]).view(ONE), "a source twice"),
     ],

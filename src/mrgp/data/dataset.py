@@ -179,7 +179,8 @@ class Dataset:
             if o.units not in (None, expected):
                 raise ValueError(
                     f"{o.label}: units {o.units!r} differ from {expected!r}, which another source"
-                    " of the task uses. Convert one of them."
+                    " of the task uses. Convert one of them, or leave units= out of a source that"
+                    " has a scale of its own."
                 )
 
     def _common_names(self) -> tuple[str, ...] | None:

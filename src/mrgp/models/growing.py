@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from mrgp.data import Dataset, Observations, Scaling, as_seed, process_weights
 from mrgp.gp import Posterior
 from mrgp.kernels import Kernel, Matern32, Separable, Stationary, single_kernels
-from mrgp.models.layers import layer_observations, layer_recipe, overlap, with_excess
+from mrgp.models.layers import VALUE, layer_observations, layer_recipe, overlap, with_excess
 from mrgp.models.mrgp import MRGP
 from mrgp.models.parts import Blend, Node, Part
 from mrgp.models.recipe import Process
@@ -96,6 +96,7 @@ def _seedling(recipe: Any, data: Dataset, key: Any) -> Tree:
             raise ValueError(
                 f"deep_inputs: no input is named {name!r}; the inputs are {data.inputs}."
             )
+    _check_maps(recipe)
     return Tree(
         parts={},
         nodes=(),
@@ -109,6 +110,21 @@ def _seedling(recipe: Any, data: Dataset, key: Any) -> Tree:
         seed=as_seed(key),
         rule=recipe.quadrature,
     )
+
+
+def _check_maps(recipe: Any) -> None:
+    """Refuse kernels of maps that see an input which maps do not have, before all else."""
+    given, seen = recipe.kernel_deep, (VALUE, *recipe.deep_inputs)
+    for kernel in given.values() if isinstance(given, Mapping) else [given]:
+        for single in [] if kernel is None else single_kernels(kernel):
+            dims = getattr(single, "dims", None)
+            named = (dims,) if isinstance(dims, str) else dims or ()
+            unknown = [name for name in named if isinstance(name, str) and name not in seen]
+            if unknown:
+                raise ValueError(
+                    f"kernel_deep: maps have no input {unknown[0]!r}; they see {seen}. Name it in"
+                    f" deep_inputs=({unknown[0]!r},) too."
+                )
 
 
 def _blends(tree: Tree, plan: Plan) -> tuple[Blend, ...]:

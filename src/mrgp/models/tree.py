@@ -359,12 +359,15 @@ class Tree(eqx.Module):
     def account(self, state: States) -> str:
         """Say which experts there are, and what they were trained on."""
         layers = [n for n in self.nodes if n.parent is not None]
-        each = [f"{n.name} on {len(np.asarray(self.parts[n.name].rows))} values" for n in layers]
+        counts = [len(np.asarray(self.parts[n.name].rows)) for n in layers]
+        each = [f"{n.name} on {_counted(c, 'value')}" for n, c in zip(layers, counts, strict=True)]
         trained = f": {', '.join(each)}" if each else ""
         bases = len(self.nodes) - len(layers)
+        exact = any(part.gp.locations is None for part in self.parts.values())
+        kept = "; exact bases keep their training data in the fit, and its file" if exact else ""
         return (
-            f"tree of {bases} base {'GP' if bases == 1 else 'GPs'} and {len(layers)}"
-            f" {'layer' if len(layers) == 1 else 'layers'}{trained}; {self.samples} paths"
+            f"tree of {_counted(bases, 'base GP')} and {_counted(len(layers), 'layer')}{trained};"
+            f" {self.samples} paths{kept}"
         )
 
 
@@ -380,6 +383,10 @@ def over_nodes(
 def _total(parts: Sequence[Float[Array, "..."]]) -> Float[Array, "..."]:
     """Add what experts say; one that has a single path says it on all."""
     return functools.reduce(jnp.add, jnp.broadcast_arrays(*parts))
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 def _plain(name: str) -> str:
