@@ -24,6 +24,13 @@ from mrgp.inference import Status
 from mrgp.inference.composite import weigh_sources
 
 ASKED = {"seeds": [0, 1], "variants": ["7-12"], "model_names": ["vbagg", "center-point"]}
+# A process that runs in the background ignores the signal, and so would its children.
+STOPPABLE = """
+import signal
+from mrgp.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
 TABLES = ("scores.csv", "summary.md", "summary.json", "config.json")
 
 
@@ -253,7 +260,7 @@ def test_more_jobs_than_cores_are_said_and_cut():
 
 @pytest.mark.skipif(os.name != "posix", reason="the signal is of Unix")
 def test_a_run_of_the_command_line_is_killed_and_goes_on(whole, tmp_path):
-    command = [sys.executable, "-m", "mrgp.cli", "run", "biased", "--seeds", "2"]
+    command = [sys.executable, "-c", STOPPABLE, "run", "biased", "--seeds", "2"]
     command += ["--variants", "7-12", "--models", "vbagg,center-point", "--out", str(tmp_path)]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
