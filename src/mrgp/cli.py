@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,8 +17,6 @@ from mrgp.datasets import Simulation, city
 from mrgp.inference import Bar, Lines, Progress
 
 TABLE_WIDTH = 170
-
-Preset = Literal["paper"]
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -159,9 +157,6 @@ def run(
         int, typer.Option(min=1, help="Processes that share the seeds, folds or sites.")
     ] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="Run the small version.")] = False,
-    preset: Annotated[
-        Preset | None, typer.Option(help="Run the paper's own settings beside ours.")
-    ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Run all again, also what an earlier run has done.")
     ] = False,
@@ -181,7 +176,6 @@ def run(
         summary = experiments.run(
             experiment,
             jobs=jobs,
-            preset=preset,
             fresh=fresh,
             seeds=None if seeds is None else parse_seeds(seeds),
             variants=_split(variants),

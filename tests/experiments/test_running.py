@@ -248,11 +248,6 @@ def test_what_is_named_twice_is_run_once(biased):
     assert [len(cells) for cells in experiments.plan(biased, seeds=[0], **twice)] == [1]
 
 
-def test_a_preset_that_an_experiment_does_not_have_is_refused(biased):
-    with pytest.raises(experiments.ExperimentError, match="biased has no models of the preset"):
-        experiments.plan(biased, preset="paper")
-
-
 def test_more_jobs_than_cores_are_said_and_cut():
     with pytest.warns(UserWarning, match="jobs=1000: there are"):
         assert len(list(in_processes(cores, [(0,)], 1000))) == 1
@@ -291,19 +286,6 @@ def test_a_variant_may_change_a_model(biased):
     assert by_name["vbagg"].spec.kernel == "Matern32"
     assert by_name["center-point"].spec == biased.models["center-point"]
     assert "models" not in by_name["vbagg"].settings
-
-
-def test_models_of_the_paper_are_run_where_asked_for(biased):
-    extra = {"vbagg:paper": ModelSpec(recipe="VBAgg", preset="paper")}
-    both = biased.model_copy(update={"models": biased.models | extra})
-    ours, theirs = (
-        {cell.model for cell in experiments.plan(both, seeds=[0], preset=preset)[0]}
-        for preset in (None, "paper")
-    )
-    assert "vbagg:paper" not in ours
-    assert theirs == ours | {"vbagg:paper"}
-    named = experiments.plan(both, seeds=[0], models=["vbagg:paper"])[0]
-    assert [cell.model for cell in named] == ["vbagg:paper"]
 
 
 def map_case(load_calls, label):

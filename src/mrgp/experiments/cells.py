@@ -14,7 +14,7 @@ import mrgp
 from mrgp.datasets import Recording, Simulation
 from mrgp.experiments.sampling import sample
 from mrgp.experiments.scoring import Scored, score
-from mrgp.experiments.spec import DATA, Experiment, ExperimentError, ModelSpec
+from mrgp.experiments.spec import DATA, Experiment, ModelSpec
 from mrgp.inference import Fit
 from mrgp.inference.fits import checksum_of
 
@@ -128,15 +128,10 @@ def plan(
     seeds: Sequence[int] | None = None,
     models: Sequence[str] | None = None,
     quick: bool = False,
-    preset: str | None = None,
 ) -> list[list[Cell]]:
     """Return what is to be run, replicate by replicate: those asked for, or all."""
     small = experiment.quick if quick else None
     asked = experiment.choose("models", models or (small and small.models))
-    if not models:
-        asked = [m for m in asked if experiment.models[m].preset in ("ours", preset)]
-        if preset is not None and preset not in {experiment.models[m].preset for m in asked}:
-            raise ExperimentError(f"{experiment.name} has no models of the preset {preset!r}.")
     if seeds is None:
         count = small.seeds if small else experiment.seeds
         seeds = None if count is None else range(count)

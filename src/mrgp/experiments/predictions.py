@@ -36,7 +36,7 @@ def predictions_of(cells: Sequence[Cell], store: Store) -> xr.Dataset:
     columns: dict[str, Any] = {
         name: ("value", middle[:, i]) for i, name in enumerate(case.support.input_names)
     }
-    units = next((o.units for o in case.data if o.task == case.task), None)
+    units = case.data.units[case.task]
     told = {"units": units} if units else {}
     content: dict[str, Any] = {"held_out": ("value", case.y, told)}
     if isinstance(case, Simulation):

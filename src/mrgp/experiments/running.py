@@ -33,7 +33,6 @@ def run(
     variants: Sequence[str] | None = None,
     model_names: Sequence[str] | None = None,
     quick: bool = False,
-    preset: str | None = None,
     out: Path | None = None,
     jobs: int = 1,
     fresh: bool = False,
@@ -59,7 +58,6 @@ def run(
         seeds=seeds,
         models=model_names,
         quick=quick,
-        preset=preset,
     )
     cells = [cell for replicate in replicates for cell in replicate]
     with _folder(out, experiment.name) as folder:

@@ -96,8 +96,7 @@ class ModelSpec(BaseModel):
     that are taken as tasks of their own. `priors` has median and log-sd of log-normal priors of the
     kernel's parameters, `noise` those of noise variances. `bases` has kernels of a deep model's
     bases by source. `nodes` is how many Gauss-Legendre nodes a region has along each side, where it
-    has any. Models of the `preset` "paper" have its kernels, starting values and schedule, and are
-    run where asked for. With `sample`, parameters are fitted to so many
+    has any. With `sample`, parameters are fitted to so many
     values of each source, drawn at random, and the posterior is that of all.
 
     >>> ModelSpec(recipe="MRGPRN", kernel_w="constant", options={"latents": 2}).build().latents
@@ -106,7 +105,6 @@ class ModelSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     recipe: Literal["MRGP", "VBAgg", "MRGPRN", "MRDGP", "Cascade"]
-    preset: Literal["ours", "paper"] = "ours"
     center_point: bool = False
     kernel: KernelSpec | None = None
     kernel_f: KernelSpec | None = None

@@ -10,7 +10,7 @@ import numpy as np
 
 from mrgp.datasets import Recording, Simulation
 from mrgp.experiments.cells import Cell
-from mrgp.experiments.scoring import Scored
+from mrgp.experiments.scoring import LATENT, NOISY, Scored
 from mrgp.prediction import Prediction
 
 ARRAYS = ("component_weights", "means", "variances")
@@ -69,9 +69,9 @@ class Store:
 
     def predictions(self, cell: Cell, case: Simulation | Recording) -> dict[str, Prediction]:
         """Return the predictions of a cell, by name."""
-        supports = dict.fromkeys(("noisy", "latent"), case.support)
+        supports = dict.fromkeys((NOISY, LATENT), case.support)
         supports |= case.maps if isinstance(case, Recording) else {}
-        units = next((o.units for o in case.data if o.task == case.task), None)
+        units = case.data.units[case.task]
         with np.load(self._path(cell, "npz")) as arrays:
             return {
                 name: _prediction(f"predictions/{name}", arrays, support, case, units)
