@@ -152,6 +152,10 @@ def run(
     ] = None,
     variants: Annotated[str | None, typer.Option(help="Variants, separated by commas.")] = None,
     models: Annotated[str | None, typer.Option(help="Models, separated by commas.")] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="'paper': models with the paper's own settings, beside ours."),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
     jobs: Annotated[
         int, typer.Option(min=1, help="Processes that share the seeds, folds or sites.")
@@ -180,6 +184,7 @@ def run(
             seeds=None if seeds is None else parse_seeds(seeds),
             variants=_split(variants),
             model_names=_split(models),
+            preset=preset,
             quick=quick,
             out=out,
             progress=_progress(name),

@@ -130,27 +130,6 @@ def test_composite_weights_repair_the_coverage(quick_run):
         assert coverage[f"mr-gp:{rule}"] > coverage["vbagg"] + 0.1
 
 
-def test_maps_with_shared_errors_run_in_small():
-    summary = experiments.run(experiments.find("dependent_map"), quick=True)
-    by_model = summary["variants"]["dependent"]
-    assert by_model["mr-gp:ratio"]["weight"]["mean"] < 0.8
-    width = {m: by_model[m]["width_95_clean"]["mean"] for m in by_model}
-    assert width["mr-gp:ratio"] > 1.1 * width["vbagg"]
-
-
-def test_posteriors_are_sampled_in_small_and_drawn(tmp_path):
-    summary = experiments.run(experiments.find("mcmc_dependent"), quick=True, out=tmp_path)
-    by_model = summary["variants"]["marginal"]
-    assert set(by_model) == {"dependent", "product"}
-    # Under the product likelihood shared errors pass for signal.
-    assert by_model["product"]["sd_f"]["mean"] < 0.8 * by_model["dependent"]["sd_f"]["mean"]
-    assert by_model["product"]["sigma_1"]["mean"] < by_model["dependent"]["sigma_1"]["mean"]
-    assert (tmp_path / "mcmc_dependent" / "posteriors-marginal.png").stat().st_size > 10_000
-    header, rows = experiments.table(summary)
-    assert header[2:4] == ["sigma_1", "sigma_1_sd"]
-    assert len(rows) == 2
-
-
 @pytest.mark.parametrize(
     ("spec", "text"),
     [

@@ -276,6 +276,60 @@ def test_a_run_of_the_command_line_is_killed_and_goes_on(whole, tmp_path):
     assert tables(tmp_path / "biased") == tables(whole)
 
 
+def test_models_of_the_paper_are_run_beside_ours_where_asked_for(biased):
+    def models(**asked):
+        return [c.model for c in experiments.plan(biased, seeds=[0], variants=["7-12"], **asked)[0]]
+
+    ours = models()
+    assert "mr-dgp" in ours
+    assert "mr-dgp:paper" not in ours
+    assert models(preset="paper") == [*ours, "mr-dgp:paper"]
+    assert models(models=["mr-dgp:paper"]) == ["mr-dgp:paper"]
+    assert models(preset="paper", quick=True) == [*biased.quick.models, "mr-dgp:paper"]
+    command = ["run", "fusion", "--preset", "paper"]
+    refused = CliRunner().invoke(app, command)
+    assert refused.exit_code != 0
+    assert "fusion has no models of preset 'paper'. It has none." in str(refused.exception)
+    with pytest.raises(experiments.ExperimentError, match=r"preset 'pape'. It has paper."):
+        models(preset="pape")
+
+
+@pytest.mark.parametrize("name", ["biased", "dependent", "inter_task", "london_no2"])
+def test_models_of_the_paper_have_its_starting_values_and_steps(name):
+    found = experiments.find(name).models
+    paper = {model: spec for model, spec in found.items() if spec.preset == "paper"}
+    assert paper
+    for model, spec in paper.items():
+        assert model.endswith(":paper")
+        built, optimiser = spec.build(), spec.optimiser.build()
+        assert isinstance(optimiser, mrgp.Adam)
+        assert not optimiser.warm_start
+        assert not getattr(built, "model", built).priors
+    assert experiments.find("dependent").models["mr-gp:paper"].build().noise["fine"] == 0.1
+
+
+def test_a_model_of_the_paper_is_fitted_from_its_start():
+    spec = experiments.find("dependent").models["mr-gp:paper"]
+    few = spec.model_copy(update={"optimiser": spec.optimiser.model_copy(update={"steps": 1})})
+    case = experiments.DATA["dependent"].load(0, noise=0.5)
+    found = few.fit(case.data, 0).parameters()
+    assert found["kernel.lengthscale"] == pytest.approx(0.1, rel=0.05)
+    assert found["noise_variance[fine]"] == pytest.approx(0.1, rel=0.05)
+    assert found["kernel.variance"] == pytest.approx(1.0, rel=0.05)
+
+
+def process(i):
+    return i, os.getpid()
+
+
+def test_isolated_work_has_a_process_for_each_task():
+    done = dict(in_processes(process, [(i,) for i in range(3)], anew=True))
+    assert set(done) == {0, 1, 2}
+    assert len({os.getpid(), *done.values()}) == 4
+    with pytest.raises(experiments.ExperimentError, match="leave --jobs out"):
+        experiments.run(experiments.find("scaling"), quick=True, jobs=2)
+
+
 def test_a_variant_may_change_a_model(biased):
     own = {"vbagg": {"kernel": "Matern32"}}
     changed = biased.model_copy(

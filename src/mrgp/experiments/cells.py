@@ -127,11 +127,12 @@ def plan(
     variants: Sequence[str] | None = None,
     seeds: Sequence[int] | None = None,
     models: Sequence[str] | None = None,
+    preset: str | None = None,
     quick: bool = False,
 ) -> list[list[Cell]]:
     """Return what is to be run, replicate by replicate: those asked for, or all."""
     small = experiment.quick if quick else None
-    asked = experiment.choose("models", models or (small and small.models))
+    asked = experiment.choose_models(models, preset, quick)
     if seeds is None:
         count = small.seeds if small else experiment.seeds
         seeds = None if count is None else range(count)

@@ -1,4 +1,4 @@
-"""Figures of an experiment: functions, experts, maps, posteriors, and calibration."""
+"""Figures of an experiment: functions, experts, maps, posteriors, calibration, and costs."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,6 +13,7 @@ from mrgp.experiments.sampling import PARAMETERS
 from mrgp.experiments.scoring import LATENT, NOISY
 from mrgp.experiments.store import Store
 from mrgp.plotting import (
+    MODEL_COLOURS,
     SPREAD_COLOURS,
     plot_experts,
     plot_function,
@@ -25,20 +26,34 @@ from mrgp.plotting import (
 from mrgp.prediction import Prediction
 from mrgp.supports import Boxes, Support, boxes, points
 
+COST_NAMES = {
+    "cpu_seconds": "second fit\n(CPU s)",
+    "seconds": "first fit\n(s)",
+    "peak_mb": "memory of\na fit (MB)",
+    "predict_seconds": "prediction\n(s)",
+    "predict_peak_mb": "memory of a\nprediction (MB)",
+}
 RESOLUTION = 130
 WIDTH = 9.0
 
 Case = Simulation | Recording
 
 
-def draw(folder: Path, replicates: Sequence[Sequence[Cell]], store: Store) -> None:
+def draw(
+    folder: Path, replicates: Sequence[Sequence[Cell]], store: Store, costs: Sequence[str] = ()
+) -> None:
     """Draw what there is to see, of the first replicate of each variant, and calibration of all.
 
     Drawn are functions of one input with the data and the truth, the experts of deep models with
-    their weights, the maps that a recording has, and posteriors of parameters.
+    their weights, the maps that a recording has, posteriors of parameters and, of variants named by
+    sizes (`values-500`), the `costs` that are asked for.
     """
     import matplotlib.pyplot as plt
 
+    if costs:
+        figure = _costs(_sizes(replicates), store, costs)
+        figure.savefig(folder / "costs.png", dpi=RESOLUTION)
+        plt.close(figure)
     for variant in dict.fromkeys(cells[0].variant for cells in replicates):
         mine = [cells for cells in replicates if cells[0].variant == variant]
         for name, figure in _figures(variant, mine, store):
@@ -65,6 +80,52 @@ def _figures(
     if isinstance(case, Recording) and case.maps:
         for model, found in by_model.items():
             yield slug("maps", variant, model), _maps(case, found)
+
+
+Sizes = dict[str, dict[int, Sequence[Cell]]]
+
+
+def _sizes(replicates: Sequence[Sequence[Cell]]) -> Sizes:
+    """Return the cells of variants that are named by a quantity and its size."""
+    found: Sizes = {}
+    for cells in replicates:
+        quantity, _, size = cells[0].variant.rpartition("-")
+        found.setdefault(quantity, {})[int(size)] = cells
+    return found
+
+
+def _costs(sizes: Sizes, store: Store, costs: Sequence[str]) -> Any:
+    """Draw every cost against every quantity, for all models, on logarithmic axes."""
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(
+        len(costs),
+        len(sizes),
+        figsize=(1.2 + 2.1 * len(sizes), 0.8 + 1.7 * len(costs)),
+        sharex="col",
+        sharey="row",
+        squeeze=False,
+        layout="constrained",
+    )
+    for column, (quantity, by_size) in zip(panels.T, sizes.items(), strict=True):
+        known = dict.fromkeys(c.model for cells in by_size.values() for c in cells)
+        for model, colour in zip(known, MODEL_COLOURS, strict=False):
+            ran = {
+                n: [c for c in cells if c.model == model] for n, cells in sorted(by_size.items())
+            }
+            for axes, cost in zip(column, costs, strict=True):
+                y = [store.read(c).costs.get(cost, np.nan) for cells in ran.values() for c in cells]
+                x = [n for n, cells in ran.items() for _ in cells]
+                axes.loglog(x, y, "o-", color=colour, markersize=4, label=model)
+                axes.set_xticks(sorted(by_size), [f"{n:,}" for n in sorted(by_size)])
+                axes.minorticks_off()
+        column[-1].set_xlabel(quantity)
+        column[-1].tick_params(axis="x", rotation=45)
+    for axes, cost in zip(panels[:, 0], costs, strict=True):
+        axes.set_ylabel(COST_NAMES[cost])
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    _legend(figure, panels[0, 0])
+    return figure
 
 
 def _functions(case: Case, by_model: dict[str, dict[str, Prediction]]) -> Any:

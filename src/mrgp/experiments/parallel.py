@@ -13,24 +13,26 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 def in_processes(
-    work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], jobs: int
+    work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], jobs: int = 1, *, anew: bool = False
 ) -> Iterator[Any]:
     """Yield what `work` returns for each task, in the order in which they end.
 
-    The cores are shared out among the processes; there are no more processes than cores.
+    The cores are shared out among the processes; there are no more processes than cores. `anew`
+    gives each task a process of its own that has all cores, one after the other.
     """
     there = _cores()
     if jobs > len(there):
         warnings.warn(f"jobs={jobs}: there are {len(there)} cores, one job each.", stacklevel=2)
-    jobs = max(1, min(jobs, len(there), len(tasks)))
+    jobs = 1 if anew else max(1, min(jobs, len(there), len(tasks)))
     # Processes that begin anew: a copy of one in which JAX runs can hang.
     fresh = multiprocessing.get_context("spawn")
     shares = fresh.Queue()
     for job in range(jobs):
         shares.put(there[job::jobs])
+    each: dict[str, Any] = {"max_tasks_per_child": 1} if anew else {"initializer": _settle, "initargs": (shares,)}
     with (
         _environment(ONE_THREAD),
-        ProcessPoolExecutor(jobs, fresh, initializer=_settle, initargs=(shares,)) as pool,
+        ProcessPoolExecutor(jobs, fresh, **each) as pool,
     ):
         futures = [pool.submit(work, *task) for task in tasks]
         try:

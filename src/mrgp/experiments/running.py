@@ -15,7 +15,7 @@ from mrgp.experiments.cells import Cell, plan
 from mrgp.experiments.figures import draw
 from mrgp.experiments.parallel import in_processes
 from mrgp.experiments.predictions import write_predictions
-from mrgp.experiments.spec import Experiment
+from mrgp.experiments.spec import Experiment, ExperimentError
 from mrgp.experiments.store import Store
 from mrgp.experiments.summary import as_csv, as_markdown, summarise, table
 from mrgp.inference import Fit, Progress, Silent
@@ -32,6 +32,7 @@ def run(
     seeds: Sequence[int] | None = None,
     variants: Sequence[str] | None = None,
     model_names: Sequence[str] | None = None,
+    preset: str | None = None,
     quick: bool = False,
     out: Path | None = None,
     jobs: int = 1,
@@ -43,6 +44,8 @@ def run(
     The summary has, for each variant, model and metric, the mean, sd, median and number of
     replicates: seeds, folds or sites. What was recorded has, beside the mean over folds or sites,
     the `pooled` one over all values held out.
+
+    `preset` adds models with the paper's own settings to ours ("paper").
 
     With `out`, `out/name` gets the configuration and the versions, scores by replicate and costs
     (CSV), the summary (JSON, Markdown), predictions (NetCDF) and figures (PNG); nothing but the
@@ -57,6 +60,7 @@ def run(
         variants=variants,
         seeds=seeds,
         models=model_names,
+        preset=preset,
         quick=quick,
     )
     cells = [cell for replicate in replicates for cell in replicate]
@@ -64,7 +68,8 @@ def run(
         store = Store(folder / "cells")
         progress.start(experiment.name, len(cells))
         done, known = 0, 0
-        for cell, was_there in _work(replicates, folder / "cells", jobs, fresh):
+        work = _one_by_one if experiment.isolated else _work
+        for cell, was_there in work(replicates, folder / "cells", jobs, fresh):
             done, known = done + 1, known + was_there
             progress.update(done, f"{cell}{': was there' if was_there else ''}")
         progress.finish(
@@ -81,7 +86,7 @@ def run(
             _write(folder, alone, rows, costs)
             _write_settings(folder, experiment, cells, quick)
             write_predictions(folder / "predictions", replicates, store)
-            draw(folder, replicates, store)
+            draw(folder, replicates, store, experiment.costs if experiment.isolated else ())
     return summary | {"seconds": time.perf_counter() - start}
 
 
@@ -97,6 +102,17 @@ def _work(
     earlier: dict[tuple[str, str], Fit | None] = {}
     for replicate in replicates:
         yield from _through(replicate, folder, fresh, earlier)
+
+
+def _one_by_one(
+    replicates: Sequence[Sequence[Cell]], folder: Path, jobs: int, fresh: bool
+) -> Iterator[tuple[Cell, bool]]:
+    """Work through cells, each in a process of its own."""
+    if jobs > 1:
+        raise ExperimentError("Costs are measured with nothing beside: leave --jobs out.")
+    tasks = [([cell], folder, fresh) for replicate in replicates for cell in replicate]
+    for done in in_processes(_in_process, tasks, anew=True):
+        yield from done
 
 
 def _in_process(replicate: Sequence[Cell], folder: Path, fresh: bool) -> list[tuple[Cell, bool]]:

@@ -84,6 +84,7 @@ Cost = Literal["cpu_seconds", "seconds", "peak_mb", "predict_seconds", "predict_
 Simulator = Literal[
     "dependent", "dependent_map", "mcmc_dependent", "biased", "biases", "mixing", "scaling"
 ]
+Preset = Literal["paper"]
 KERNELS = ("kernel", "kernel_f", "kernel_w", "kernel_base", "kernel_deep")
 
 
@@ -94,16 +95,18 @@ class ModelSpec(BaseModel):
     is the rule of the composite weights, or "curvature" for the adjustment in their place;
     `averages` names the sources that average others' values, errors included; `own_tasks` those
     that are taken as tasks of their own. `priors` has median and log-sd of log-normal priors of the
-    kernel's parameters, `noise` those of noise variances. `bases` has kernels of a deep model's
-    bases by source. `nodes` is how many Gauss-Legendre nodes a region has along each side, where it
-    has any. With `sample`, parameters are fitted to so many
-    values of each source, drawn at random, and the posterior is that of all.
+    kernel's parameters, `noise` those of noise variances, or variances to start from. `bases` has
+    kernels of a deep model's bases by source. `nodes` is how many Gauss-Legendre nodes a region has
+    along each side, where it has any. With `sample`, parameters are fitted to so many values of
+    each source, drawn at random, and the posterior is that of all. A `preset` of "paper"
+    has the paper's kernels, starting values, sizes and steps; it is run where it is asked for.
 
     >>> ModelSpec(recipe="MRGPRN", kernel_w="constant", options={"latents": 2}).build().latents
     2
     """
 
     model_config = ConfigDict(extra="forbid")
+    preset: Preset | None = None
     recipe: Literal["MRGP", "VBAgg", "MRGPRN", "MRDGP", "Cascade"]
     center_point: bool = False
     kernel: KernelSpec | None = None
@@ -119,7 +122,7 @@ class ModelSpec(BaseModel):
     averages: dict[str, str] | None = None
     own_tasks: list[str] | None = None
     priors: dict[str, tuple[float, float]] = Field(default_factory=dict)
-    noise: dict[str, tuple[float, float]] | None = None
+    noise: dict[str, tuple[float, float] | float] | None = None
     options: dict[str, Any] = Field(default_factory=dict)
     optimiser: OptimiserSpec | None = None
     nodes: int | None = Field(default=None, ge=1)
@@ -221,7 +224,10 @@ class ModelSpec(BaseModel):
         if self.bases is not None:
             made["kernel_base"] = {name: make_kernel(given) for name, given in self.bases.items()}
         if self.noise is not None:
-            made["noise"] = {source: _log_normal(*pair) for source, pair in self.noise.items()}
+            made["noise"] = {
+                source: _log_normal(*given) if isinstance(given, tuple) else given
+                for source, given in self.noise.items()
+            }
         if self.nodes is not None:
             made["quadrature"] = GaussLegendre(self.nodes)
         return made | {
@@ -255,9 +261,11 @@ class Experiment(BaseModel):
 
     Data are of a `simulator`, repeated over `seeds`, or `recorded`, repeated over the folds or
     sites that there are (the first `seeds` of them, if given). The fits of the first `timed`
-    replicates (default: of all) are made twice, for the CPU time of the second. A variant may have
+    replicates (default: of all) are made twice, for the CPU time of the second. Models with a
+    `preset` are run where it is asked for, or by name. A variant may have
     the settings of a `sampler`: its models are then sampled, and not fitted. It may have `models`
-    too, with what is different in that variant. `costs` are those that its table shows.
+    too, with what is different in that variant. `costs` are those that its table shows; with
+    `isolated`, every fit has a process of its own, so that its costs are its own.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -268,6 +276,7 @@ class Experiment(BaseModel):
     seeds: int | None = None
     timed: int | None = Field(default=None, ge=0)
     costs: list[Cost] = ["cpu_seconds", "seconds"]
+    isolated: bool = False
     quick: Quick
     variants: dict[str, dict[str, Any]]
     models: dict[str, ModelSpec]
@@ -312,6 +321,21 @@ class Experiment(BaseModel):
                 f"{self.name} has no {kind[:-1]} {unknown[0]!r}; it has {', '.join(known)}."
             )
         return list(dict.fromkeys(names)) if names else known
+
+    def choose_models(
+        self, names: Sequence[str] | None, preset: str | None = None, quick: bool = False
+    ) -> list[str]:
+        """Return the models asked for, or ours, with those of a preset beside them."""
+        if names:
+            return self.choose("models", names)
+        ours = [name for name, spec in self.models.items() if spec.preset is None]
+        beside = [name for name, spec in self.models.items() if spec.preset == preset]
+        if preset is not None and not beside:
+            there = sorted({spec.preset for spec in self.models.values() if spec.preset})
+            more = f" It has {', '.join(there)}." if there else " It has none."
+            raise ExperimentError(f"{self.name} has no models of preset {preset!r}.{more}")
+        chosen = self.quick.models if quick and self.quick.models else ours
+        return chosen if preset is None else list(dict.fromkeys([*chosen, *beside]))
 
 
 def _joined(whole: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
