@@ -234,3 +234,16 @@ def test_experts_are_drawn_along_the_input_above_their_weights():
     plt.close(upper.figure)
     with pytest.raises(ValueError, match=r"predictions of mrgp.MRDGP, which have experts"):
         plot_experts(experts["sat"])
+
+
+def test_a_function_has_a_gap_where_nothing_is_predicted(axes):
+    x = np.concatenate([np.arange(4.0), np.arange(20.0, 24.0)])
+    one = np.ones((1, 8))
+    prediction = Prediction(mrgp.points(x[:, None]), "u", None, None, one, x[None], one)
+    plot_function(prediction, axes, truth=x)
+    for line in axes.get_lines():
+        at = line.get_xdata()
+        np.testing.assert_array_equal(np.flatnonzero(np.isnan(at)), [4])
+        np.testing.assert_array_equal(at[~np.isnan(at)], x)
+    (band,) = axes.collections
+    assert len(band.get_paths()) == 2

@@ -46,7 +46,8 @@ def fusion(fold: str, stride: int = 1) -> Recording:
         ]
     )
     gone = points(place[test], inputs=INPUTS)
-    return Recording(data, gone, y[test], "aqs", "pm25", maps=_maps(place))
+    units = {"x": "km", "y": "km"}
+    return Recording(data, gone, y[test], "aqs", "pm25", maps=_maps(place), input_units=units)
 
 
 def _maps(place: np.ndarray) -> dict[str, Support]:

@@ -33,7 +33,7 @@ class Recording:
     """Data, and on a test support the values of the target that were held out.
 
     `site` names the site of each value, where scores are to be taken site by site. `maps` are grids
-    of points to be predicted and drawn, by title.
+    of points to be predicted and drawn, by title. `input_units` are those of inputs by name.
     """
 
     data: Dataset
@@ -43,6 +43,7 @@ class Recording:
     task: str
     site: tuple[str, ...] | None = None
     maps: dict[str, Support] = dataclasses.field(default_factory=dict)
+    input_units: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 def folds() -> tuple[str, ...]:

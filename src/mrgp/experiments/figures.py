@@ -149,6 +149,7 @@ def _functions(case: Case, by_model: dict[str, dict[str, Prediction]]) -> Any:
         if truth is None:
             x = np.asarray(case.support.bounds[0])[:, 0]
             axes.plot(x, case.y, "x", color="0.35", markersize=3, zorder=4, label="held out")
+            axes.set_xlim(x.min() - np.ptp(x), x.max() + np.ptp(x))
         axes.set_title(model)
         axes.label_outer()
     for axes in panels.ravel()[len(by_model) :]:
@@ -228,7 +229,7 @@ def _maps(case: Recording, found: dict[str, Prediction]) -> Any:
     limits = [_range([p.mean for p in several]), _range([p.std for p in several])]
     label = f"{case.task} ({several[0].units})" if several[0].units else case.task
     for row, (title, prediction) in zip(panels, zip(case.maps, several, strict=True), strict=True):
-        flat, place = _flat(prediction.support)
+        flat, place = _flat(prediction.support, case.input_units)
         drawn = plot_map(
             row[0], flat, prediction.mean, label=label, title=f"{title}: mean", limits=limits[0]
         )
@@ -250,18 +251,19 @@ def _range(arrays: Sequence[np.ndarray]) -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
 
-def _flat(support: Support) -> tuple[Support, dict[int, float]]:
+def _flat(support: Support, units: dict[str, str]) -> tuple[Support, dict[int, float]]:
     """Return a grid over the two inputs that vary, and the values of those that do not."""
     x = np.asarray(support.bounds[0])
     constant = {i: float(x[0, i]) for i in range(x.shape[1]) if np.ptp(x[:, i]) == 0}
     free = [i for i in range(x.shape[1]) if i not in constant]
-    names = tuple(_spoken(support, i) for i in free)
+    names = tuple(_spoken(support, i, units) for i in free)
     return points(x[:, free], inputs=names), constant
 
 
-def _spoken(support: Support, i: int) -> str:
-    axis = support.axes[i] if support.axes else None
-    return support.input_names[i] + (f" ({axis.unit})" if axis is not None else "")
+def _spoken(support: Support, i: int, units: dict[str, str]) -> str:
+    name, axis = support.input_names[i], support.axes[i] if support.axes else None
+    unit = units.get(name) if axis is None else axis.unit
+    return f"{name} ({unit})" if unit else name
 
 
 def _overlay(row: Any, case: Recording, place: dict[int, float], drawn: Any) -> None:

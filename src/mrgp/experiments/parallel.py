@@ -29,7 +29,9 @@ def in_processes(
     shares = fresh.Queue()
     for job in range(jobs):
         shares.put(there[job::jobs])
-    each: dict[str, Any] = {"max_tasks_per_child": 1} if anew else {"initializer": _settle, "initargs": (shares,)}
+    each: dict[str, Any] = {"initializer": _settle, "initargs": (shares,)}
+    if anew:
+        each = {"max_tasks_per_child": 1}
     with (
         _environment(ONE_THREAD),
         ProcessPoolExecutor(jobs, fresh, **each) as pool,

@@ -15,6 +15,9 @@ from mrgp.supports import Support
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+GAP = 5.0
+"""How many times the usual step two neighbours are apart where a curve is broken."""
+
 
 def plot_function(
     prediction: Prediction,
@@ -26,7 +29,7 @@ def plot_function(
     """Draw a prediction along one input: mean, 95 % interval, and the data it was made from.
 
     Values of points are dots, and those of regions bars as wide as the region. Data of other tasks
-    than the prediction's are left out.
+    than the prediction's are left out. Where nothing is predicted, curves have a gap.
     """
     if prediction.support.dimension != 1:
         raise ValueError(
@@ -38,12 +41,17 @@ def plot_function(
 
         axes = pyplot.subplots(layout="constrained")[1]
     x, order = _along(prediction.support)
-    low, high = prediction.interval(0.95)
+    gaps = _gaps(x)
+    x, low, high, mean = (
+        np.insert(values, gaps, np.nan)
+        for values in (x, *(side[order] for side in (*prediction.interval(0.95), prediction.mean)))
+    )
     band = {"color": LINE_COLOURS[0], "alpha": 0.25, "linewidth": 0, "label": "95 % interval"}
-    axes.fill_between(x, low[order], high[order], **band)
-    axes.plot(x, prediction.mean[order], color=LINE_COLOURS[0], linewidth=1.6, label="mean")
+    axes.fill_between(x, low, high, **band)
+    axes.plot(x, mean, color=LINE_COLOURS[0], linewidth=1.6, label="mean")
     if truth is not None:
-        axes.plot(x, truth[order], color="0.35", linewidth=1, linestyle="--", label="truth")
+        curve = np.insert(truth[order], gaps, np.nan)
+        axes.plot(x, curve, color="0.35", linewidth=1, linestyle="--", label="truth")
     colours = ("#000000", *LINE_COLOURS[1:])
     seen = [] if data is None else [o for o in data.dropna() if o.task == prediction.task]
     for i, observed in enumerate(seen):
@@ -64,6 +72,12 @@ def _along(support: Support) -> tuple[Float[np.ndarray, " n"], np.ndarray]:
     middle = 0.5 * (lower + upper)
     order = np.argsort(middle)
     return middle[order], order
+
+
+def _gaps(x: Float[np.ndarray, " n"]) -> np.ndarray:
+    """Return the places before which values in ascending order leave a gap."""
+    steps = np.diff(x)
+    return 1 + np.flatnonzero(steps > GAP * np.median(steps)) if len(steps) else steps.astype(int)
 
 
 def plot_bias_map(bias_map: BiasMap, axes: "Axes | None" = None) -> "Axes":
