@@ -170,7 +170,7 @@ def test_samples_depend_on_the_key_alone():
     ("changes", "text"),
     [
         ({}, "Prediction(no2, 2 regions: mean 1 to 3, sd 0.5 to 2)"),
-        ({"units": "ppb"}, "Prediction(no2, 2 regions: mean 1 to 3 ppb, sd 0.5 to 2 ppb)"),
+        ({"units": "K"}, "Prediction(no2, 2 regions: mean 1 to 3 K, sd 0.5 to 2 K)"),
         ({"source": "sat"}, "Prediction(no2 as sat reports it, 2 regions: mean 1 to 3, sd 0.5 to"),
     ],
 )

@@ -1,6 +1,6 @@
 """Fuse observation processes of different resolution, noise and bias with Gaussian processes."""
 
-from mrgp.data import Dataset, Observations
+from mrgp.data import Dataset, Observations, below_limit
 from mrgp.evaluation import evaluate
 from mrgp.gp import Inducing, quadrature_error
 from mrgp.inference import (
@@ -20,6 +20,7 @@ from mrgp.inference import (
     objective,
     sample_posterior,
     step,
+    variogram,
 )
 from mrgp.io import from_frame, from_grid, load, save
 from mrgp.kernels import (
@@ -49,6 +50,7 @@ from mrgp.parameters import (
     positive,
 )
 from mrgp.prediction import Prediction, predict
+from mrgp.selection import Choice, Comparison, choose, compare
 from mrgp.supports import (
     GaussLegendre,
     Midpoint,
@@ -77,6 +79,8 @@ __all__ = [
     "Cascade",
     "CenterPoint",
     "Chains",
+    "Choice",
+    "Comparison",
     "CompositeWeights",
     "Constant",
     "Dataset",
@@ -105,8 +109,11 @@ __all__ = [
     "VBAgg",
     "White",
     "adjust_curvature",
+    "below_limit",
     "bounded",
     "boxes",
+    "choose",
+    "compare",
     "composite_weights",
     "concat",
     "dependence",
@@ -132,4 +139,5 @@ __all__ = [
     "save",
     "separable",
     "step",
+    "variogram",
 ]

@@ -35,6 +35,9 @@ FREE = {"__init__", "cli", "config"}
 ALLOWED: set[tuple[str, str]] = {
     ("data", "to_frame"),
     ("inference", "plot"),
+    ("inference", "prediction"),
+    ("inference", "scores"),
+    ("inference", "_fit_chosen"),
     ("data", "to_grid"),
     ("inference", "predict"),
     ("prediction", "to_frame"),

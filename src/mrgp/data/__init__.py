@@ -2,8 +2,10 @@
 
 from mrgp.data.axes import common_axes, harmonise
 from mrgp.data.dataset import Dataset, as_key, as_seed, process_weights, rename_inputs
-from mrgp.data.observations import Observations, as_values
+from mrgp.data.limits import below_limit
+from mrgp.data.observations import Observations
 from mrgp.data.scaling import Record, Scaling
+from mrgp.data.values import as_values
 
 __all__ = [
     "Dataset",
@@ -13,6 +15,7 @@ __all__ = [
     "as_key",
     "as_seed",
     "as_values",
+    "below_limit",
     "common_axes",
     "harmonise",
     "process_weights",

@@ -5,31 +5,22 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from mrgp.data.limits import check_limit, refuse_below
+from mrgp.data.values import as_values
 from mrgp.supports import Support
 
 LIKELIHOODS = ("gaussian",)
 LARGEST = 1e100
 
 
-def as_values(values: Any, name: str) -> Float[np.ndarray, "..."]:
-    """Return a float64 copy of values, masked ones as NaN, or say that they are not numbers."""
-    if np.ma.isMaskedArray(values):
-        values = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
-    array = np.asarray(values)
-    if array.dtype.kind == "O":
-        # Python numbers beside None, as database drivers give them.
-        array = np.array([np.nan if v is None else v for v in array.ravel()]).reshape(array.shape)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must be numbers, with NaN for missing; got {array.dtype}.")
-    return np.array(array, dtype=np.float64)
-
-
 class Observations:
     """Values of one task as one source reports them.
 
     `y` has one value for each region of the support; NaN is a missing value. `noise_variance` is
-    the known noise variance (one number or one for each value); left out, it is learned. The pair
-    (name, task) identifies the process.
+    the known noise variance (one number or one for each value); left out, it is learned. `limit`
+    is a detection limit (one number or one for each value): values at or below it are refused,
+    because they are known only to lie below, and `mrgp.below_limit` has what may take their place.
+    The pair (name, task) identifies the process.
 
     >>> import mrgp
     >>> mrgp.Observations(mrgp.points([[0.0], [1.0]]), [3.0, float("nan")], task="no2", name="laqn")
@@ -43,6 +34,7 @@ class Observations:
     noise_variance: Float[np.ndarray, " n"] | None
     likelihood: str
     units: str | None
+    limit: Float[np.ndarray, " n"] | None
 
     def __init__(
         self,
@@ -54,6 +46,7 @@ class Observations:
         noise_variance: Any = None,
         likelihood: str = "gaussian",
         units: str | None = None,
+        limit: Any = None,
     ):
         self.task, self.name, self.units = str(task), str(name), units
         if not isinstance(support, Support):
@@ -69,6 +62,9 @@ class Observations:
                 f"{self.label}: likelihood= is one of {LIKELIHOODS}; got {likelihood!r}."
             )
         self.likelihood = likelihood
+        self.limit = None if limit is None else check_limit(limit, self.y, self.label)
+        if self.limit is not None:
+            refuse_below(self.y, self.limit, self.label)
 
     @property
     def label(self) -> str:
@@ -93,7 +89,10 @@ class Observations:
         if isinstance(index, int | np.integer):
             index = np.arange(len(self))[index, None]
         noise = None if self.noise_variance is None else self.noise_variance[index]
-        return self.replace(support=self.support[index], y=self.y[index], noise_variance=noise)
+        limit = None if self.limit is None else self.limit[index]
+        return self.replace(
+            support=self.support[index], y=self.y[index], noise_variance=noise, limit=limit
+        )
 
     def replace(self, **changes: Any) -> "Observations":
         """Return a copy with some arguments changed."""
@@ -105,6 +104,7 @@ class Observations:
             "noise_variance": self.noise_variance,
             "likelihood": self.likelihood,
             "units": self.units,
+            "limit": self.limit,
         }
         return Observations(**(kept | changes))
 

@@ -1,6 +1,10 @@
 """Simulated worlds with a known truth, and recorded data with values held out."""
 
+from mrgp.datasets.aurn import aurn
+from mrgp.datasets.cams import cams
 from mrgp.datasets.fusion import fusion, fusion_folds
+from mrgp.datasets.laqn import laqn
+from mrgp.datasets.loaded import Loaded
 from mrgp.datasets.london import london_folds, london_no2
 from mrgp.datasets.recorded import (
     Recording,
@@ -23,10 +27,13 @@ from mrgp.datasets.simulators import (
 )
 
 __all__ = [
+    "Loaded",
     "Recording",
     "Simulation",
+    "aurn",
     "biased",
     "biases",
+    "cams",
     "city",
     "dependent",
     "dependent_map",
@@ -35,6 +42,7 @@ __all__ = [
     "fusion_folds",
     "inter_task",
     "inter_task_laqn",
+    "laqn",
     "laqn_sites",
     "london_folds",
     "london_no2",

@@ -18,7 +18,7 @@ from mrgp.experiments.spec import DATA, Experiment, ModelSpec
 from mrgp.inference import Fit
 from mrgp.inference.fits import checksum_of
 
-BESIDE = {"cli.py", "plotting"} | {
+BESIDE = {"cli", "config", "plotting", "selection", "sklearn.py"} | {
     f"experiments/{name}.py"
     for name in ("figures", "parallel", "predictions", "running", "store", "summary")
 }

@@ -7,11 +7,13 @@ from mrgp.inference.curvature import adjust_curvature
 from mrgp.inference.dependence import Dependence, dependence
 from mrgp.inference.fits import Fit, FitError
 from mrgp.inference.fitting import fit
+from mrgp.inference.leave_one_out import LeaveOneOut
 from mrgp.inference.mcmc import Chains, sample_posterior
 from mrgp.inference.objectives import Objective, objective
 from mrgp.inference.optimisers import LBFGS, Status
 from mrgp.inference.progress import Bar, Lines, Progress, Silent, as_progress
 from mrgp.inference.stochastic import Adam, State, init, step
+from mrgp.inference.variogram import Variogram, variogram
 
 __all__ = [
     "LBFGS",
@@ -23,6 +25,7 @@ __all__ = [
     "Dependence",
     "Fit",
     "FitError",
+    "LeaveOneOut",
     "Lines",
     "Objective",
     "Progress",
@@ -30,6 +33,7 @@ __all__ = [
     "State",
     "Status",
     "Training",
+    "Variogram",
     "adjust_curvature",
     "as_progress",
     "composite_weights",
@@ -39,4 +43,5 @@ __all__ = [
     "objective",
     "sample_posterior",
     "step",
+    "variogram",
 ]

@@ -11,6 +11,7 @@ from mrgp._types import float64
 from mrgp.data import Dataset, Scaling, harmonise
 from mrgp.inference.ascent import Training
 from mrgp.inference.bias import BiasMap, bias_map
+from mrgp.inference.leave_one_out import LeaveOneOut, leave_one_out
 from mrgp.inference.optimisers import LBFGS, Status
 from mrgp.inference.stochastic import Adam
 from mrgp.parameters import Parameter, at_limit
@@ -30,7 +31,8 @@ class Fit:
 
     Exact fits carry the training data inside their posterior; `summary` says so. `history` is the
     bound after each step of L-BFGS. For Adam it is the mean over each stretch of 50 steps, on
-    minibatches their noisy estimate, with the bound of all the data at the end.
+    minibatches their noisy estimate, with the bound of all the data at the end. `reasons` say why
+    this recipe, where it was chosen for the data.
     """
 
     recipe: Any
@@ -51,6 +53,7 @@ class Fit:
     treatment: Treatment = "refit"
     parts: dict[str, "Fit"] = dataclasses.field(default_factory=dict)
     key: int = 0
+    reasons: tuple[str, ...] = ()
 
     @property
     def processes(self) -> tuple[tuple[str, str], ...]:
@@ -104,6 +107,25 @@ class Fit:
         """
         return bias_map(self, source, values, at)
 
+    def leave_one_out(self) -> LeaveOneOut:
+        """Predict every value from all the others, in closed form, with the parameters held.
+
+        For exact fits. Means and variances are those of the values themselves, noise included;
+        `scores()` has the names of `mrgp.evaluate`, and `summary()` says whether the residuals are
+        what the model expects, and which values are farthest from the others.
+
+        >>> import numpy as np, mrgp
+        >>> x = np.linspace(0.0, 6.0, 30)[:, None]
+        >>> y = 3.0 + np.sin(x[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(30)
+        >>> sensors = mrgp.Observations(mrgp.points(x), y, name="sensors")
+        >>> loo = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([sensors])).leave_one_out()
+        >>> loo["sensors"]
+        LeftOut(sensors, value: 30 values, rmse 0.09...)
+        >>> bool(loo.scores()["overall"]["coverage_95"] > 0.8)
+        True
+        """
+        return leave_one_out(self)
+
     def has_data(self, data: Dataset) -> bool:
         """Tell whether these are the data of the fit, in its order."""
         return (
@@ -139,6 +161,7 @@ class Fit:
     def summary(self) -> str:
         """Describe the fit in words: data, status, parameters."""
         lines = [f"{_recipe_name(self.recipe)}, {self.status}"]
+        lines += [f"  chosen: {reason}" for reason in self.reasons]
         if len(self.history):
             lines.append(f"  log evidence or bound, with log prior: {self.history[-1]:.3f}")
         for process, (used, missing) in self.counts.items():

@@ -52,7 +52,7 @@ def fit(
     throw: bool = True,
     reuse: Fit | None = None,
 ) -> Fit:
-    """Fit a model to data.
+    """Fit a model to data, or the one that `choose` picks for them ("auto").
 
     `weights` are composite weights, by (source, task) or by source; "auto" finds them with
     `composite_weights`. `hyperparameters="keep"` holds the parameters at those of each source on
@@ -75,6 +75,9 @@ def fit(
             f"fit takes a Dataset as second argument; got {type(data).__name__}. Wrap"
             " Observations as mrgp.Dataset([observations])."
         )
+    if isinstance(model, str):
+        settings = {"optimiser": optimiser, "progress": progress, "throw": throw, "reuse": reuse}
+        return _fit_chosen(model, data, key, weights, hyperparameters, settings)
     check_model(model, weights)
     if not isinstance(optimiser, LBFGS | Adam | None):
         raise TypeError(f"optimiser= takes mrgp.LBFGS() or mrgp.Adam(); got {optimiser!r}.")
@@ -107,6 +110,19 @@ def fit(
         optimum = _optimise(target, BRIEF, as_seed(key), None, scaling, seen)
         optimum = dataclasses.replace(optimum, status=stopped)
     return _finish(model, data, seen, target, optimum, settings, scaling, throw)
+
+
+def _fit_chosen(
+    word: str, data: Dataset, key: Any, weights: Any, hyperparameters: str, settings: dict[str, Any]
+) -> Fit:
+    from mrgp.selection import choose
+
+    if word != "auto":
+        raise ValueError(f'fit takes a recipe such as mrgp.MRGP(), or "auto"; got {word!r}.')
+    choice = choose(data, key=as_seed(key), progress=settings["progress"])
+    weights = choice.weights if weights is None else weights
+    done = fit(choice.recipe, data, key, weights, hyperparameters, **settings)
+    return dataclasses.replace(done, reasons=choice.reasons)
 
 
 def resume(fit: Fit, data: Dataset, optimiser: Any, progress: Any, throw: bool) -> Fit:

@@ -5,6 +5,7 @@ from mrgp.plotting.checks import (
     plot_dependence,
     plot_pit,
     plot_reliability,
+    plot_variogram,
 )
 from mrgp.plotting.colours import FIELD_COLOURS, LINE_COLOURS, MODEL_COLOURS, SPREAD_COLOURS
 from mrgp.plotting.functions import (
@@ -13,7 +14,7 @@ from mrgp.plotting.functions import (
     plot_function,
     plot_posteriors,
 )
-from mrgp.plotting.maps import plot_data, plot_map, plot_outlines
+from mrgp.plotting.maps import plot_data, plot_map, plot_outlines, plot_prediction
 
 __all__ = [
     "FIELD_COLOURS",
@@ -30,5 +31,7 @@ __all__ = [
     "plot_outlines",
     "plot_pit",
     "plot_posteriors",
+    "plot_prediction",
     "plot_reliability",
+    "plot_variogram",
 ]

@@ -1,4 +1,4 @@
-"""Whether predictions are calibrated, and sources independent."""
+"""Whether predictions are calibrated, sources independent, and values vary as the model says."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from mrgp.inference import Dependence
+from mrgp.inference import Dependence, Variogram
 from mrgp.plotting.colours import LINE_COLOURS, MODEL_COLOURS
 from mrgp.prediction import Prediction
 
@@ -84,3 +84,27 @@ def plot_dependence(found: Dependence) -> Any:
             f"correlation {pair.correlation:.2f} ± {pair.standard_error:.2f}", fontsize=10
         )
     return figure
+
+
+def plot_variogram(found: Variogram, axes: Any = None) -> Any:
+    """Draw semivariances of the values over those of the model, with two standard errors."""
+    import matplotlib.pyplot as plt
+
+    axes = plt.subplots(layout="constrained")[1] if axes is None else axes
+    reach = 2 * found.standard_error
+    low, high = np.maximum(found.model - reach, 0.0), found.model + reach
+    colour = LINE_COLOURS[0]
+    axes.fill_between(found.lag, low, high, color=colour, alpha=0.2, linewidth=0)
+    axes.plot(found.lag, found.model, color=colour, label="model, ± 2 standard errors")
+    axes.plot(found.lag, found.empirical, "o", color="black", markersize=4, label="values")
+    distance = f" ({found.distance_units})" if found.distance_units else ""
+    units = f" (({found.units})²)" if found.units else ""
+    axes.set(
+        xlabel=f"distance in {', '.join(found.dims)}{distance}",
+        ylabel=f"semivariance{units}",
+        xlim=(0, None),
+        ylim=(0, None),
+    )
+    axes.set_title(f"{found.source}, {found.task}")
+    axes.legend(frameon=False, loc="lower right")
+    return axes

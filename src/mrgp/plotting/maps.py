@@ -6,7 +6,9 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp.data import Dataset
-from mrgp.plotting.colours import FIELD_COLOURS
+from mrgp.plotting.colours import FIELD_COLOURS, SPREAD_COLOURS
+from mrgp.plotting.functions import plot_function
+from mrgp.prediction import Prediction
 from mrgp.supports import Boxes, Points, Support
 
 if TYPE_CHECKING:
@@ -128,3 +130,71 @@ def _label_inputs(axes: "Axes", support: Support) -> None:
     axes.set_xlabel(support.input_names[0])
     axes.set_ylabel(support.input_names[1])
     axes.set_aspect("equal")
+
+
+MOST_MAPS = 6
+
+
+def plot_prediction(prediction: Prediction) -> Any:
+    """Draw a prediction: a curve over one input, or mean and sd as maps; return the figure.
+
+    Maps are in the coordinates that the user gave, degrees and dates. Where a third input varies,
+    there is a row of maps for each of its values, six at most, evenly chosen.
+    """
+    import matplotlib.pyplot as plt
+
+    if prediction.support.dimension == 1:
+        figure, axes = plt.subplots(figsize=(9.0, 3.6), layout="constrained")
+        plot_function(prediction, axes)
+        return figure
+    try:
+        grid = prediction.to_grid()
+    except ValueError as error:
+        raise ValueError(
+            "A picture needs one input, or a grid over two (and others, one after the other);"
+            f" got {prediction.support}. {error}"
+        ) from None
+    sizes = {str(name): size for name, size in grid["mean"].sizes.items()}
+    across = _across(sizes)
+    others = [name for name in sizes if name not in across]
+    stack = grid.stack(panel=others) if others else grid.expand_dims("panel")
+    chosen = np.unique(np.linspace(0, stack.sizes["panel"] - 1, MOST_MAPS).astype(int))
+    figure, panels = plt.subplots(
+        len(chosen), 2, figsize=(9.0, 3.4 * len(chosen)), squeeze=False, layout="constrained"
+    )
+    unit = f" ({prediction.units})" if prediction.units else ""
+    for column, (name, word, colours) in enumerate(
+        (("mean", "mean", FIELD_COLOURS), ("std", "sd", SPREAD_COLOURS))
+    ):
+        values = stack[name].transpose("panel", *across)
+        low, high = float(values.min()), float(values.max())
+        for axes, place in zip(panels[:, column], chosen, strict=True):
+            one = values.isel(panel=int(place))
+            drawn = axes.pcolormesh(
+                one[across[0]],
+                one[across[1]],
+                one.to_numpy().T,
+                vmin=low,
+                vmax=high,
+                cmap=colours,
+                shading="nearest",
+            )
+            words = [f"{other} {_short(one[other].item(), one[other])}" for other in others]
+            axes.set(xlabel=across[0], ylabel=across[1], title=", ".join([word, *words]))
+            figure.colorbar(drawn, ax=axes, label=f"{prediction.task}{unit}", shrink=0.8)
+    return figure
+
+
+def _across(sizes: dict[str, int]) -> list[str]:
+    """Return the two inputs of a map: longitude and latitude, or the two that vary most."""
+    for pair in (["lon", "lat"], ["longitude", "latitude"], ["x", "y"]):
+        if all(name in sizes for name in pair):
+            return pair
+    order = sorted(sizes, key=lambda name: -sizes[name])
+    return [name for name in sizes if name in order[:2]]
+
+
+def _short(value: Any, array: Any) -> str:
+    if np.issubdtype(array.dtype, np.datetime64):
+        return str(np.datetime64(value, "ns").astype("datetime64[m]")).replace("T", " ")
+    return f"{value:g}"

@@ -9,9 +9,11 @@ from jaxtyping import Float
 from scipy.special import ndtr, ndtri
 
 from mrgp.data import as_key
+from mrgp.prediction.units import is_concentration
 from mrgp.supports import Support
 
 BISECTIONS = 60
+UNLIKELY = 0.025
 
 Vector = Float[np.ndarray, " n"]
 Components = Float[np.ndarray, "k n"]
@@ -157,5 +159,15 @@ class Prediction:
         return (
             f"Prediction({what}, {regions}: mean {self.mean.min():.4g} to"
             f" {self.mean.max():.4g}{units}, sd {self.std.min():.3g} to"
-            f" {self.std.max():.3g}{units})"
+            f" {self.std.max():.3g}{units}{self._below_zero()})"
+        )
+
+    def _below_zero(self) -> str:
+        """Say how many concentrations may well be negative, and what to do."""
+        count = int((self.cdf(0.0) > UNLIKELY).sum()) if is_concentration(self.units) else 0
+        if count == 0:
+            return ""
+        return (
+            f"; {count} of {len(self)} have P(value < 0) above {UNLIKELY}, which a concentration"
+            " cannot be: see cdf(0.0), cut intervals at zero, or fit logarithms"
         )

@@ -1,0 +1,5 @@
+"""`python -m mrgp.cli`."""
+
+from mrgp.cli.app import main
+
+main()

@@ -1,0 +1,100 @@
+"""The application: what all commands share, and how errors are told."""
+
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+import mrgp
+from mrgp.inference import Bar, Lines, Progress, Silent
+
+EVERYWHERE = {"--quiet": "quiet", "--verbose": "verbose"}
+MOST_LINES = 6
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="Fuse observations of different resolution, noise and bias.",
+    epilog="Exit codes: 0 done; 1 the data, the configuration or the fit is wrong; 2 the command"
+    " is; 130 stopped by Ctrl-C.",
+)
+asked: set[str] = set()
+"""Which of "quiet" and "verbose" the command line has."""
+
+
+def main() -> None:
+    """Start the command line with OpenBLAS on one thread.
+
+    OpenBLAS reads the variable when it is loaded, and its threads spin while JAX works; so the
+    process starts itself again with the variable set.
+    """
+    if "OPENBLAS_NUM_THREADS" not in os.environ:
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
+        os.execv(sys.executable, [sys.executable, "-m", "mrgp.cli", *sys.argv[1:]])
+    sys.exit(command(sys.argv[1:]))
+
+
+def command(arguments: list[str]) -> int:
+    """Run one command and return its exit code; errors are told in a few lines.
+
+    `--quiet` and `--verbose` may stand anywhere; with the latter errors come with their traceback.
+    """
+    asked.clear()
+    asked.update(EVERYWHERE[word] for word in arguments if word in EVERYWHERE)
+    left = [word for word in arguments if word not in EVERYWHERE]
+    try:
+        app(left, prog_name="mrgp")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except (ValueError, TypeError, OSError, ImportError, mrgp.FitError) as error:
+        if "verbose" in asked:
+            traceback.print_exc()
+        # Escaped: messages speak of shapes such as [n, d], which are no markup.
+        text = f"[bold red]error:[/] {escape(_brief(str(error)))}"
+        Console(stderr=True).print(text, highlight=False, soft_wrap=True)
+        return 1
+    return 0
+
+
+def _brief(text: str) -> str:
+    lines = text.strip().splitlines()
+    if len(lines) > MOST_LINES - 1:
+        lines = [*lines[: MOST_LINES - 2], "... (--verbose shows all)"]
+    return "\n".join(lines)
+
+
+def say(text: str) -> None:
+    """Write a line, unless the user wants none."""
+    if "quiet" not in asked:
+        typer.echo(text)
+
+
+def progress(title: str) -> Progress:
+    """Return a bar on a terminal, lines elsewhere, and nothing for a quiet user."""
+    if "quiet" in asked:
+        return Silent()
+    return Bar(title) if sys.stderr.isatty() else Lines(title)
+
+
+def _version(wanted: bool) -> bool:
+    if wanted:
+        typer.echo(f"mrgp {mrgp.__version__}")
+        raise typer.Exit
+    return wanted
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Errors with traceback.")] = False,
+) -> None:
+    """Fuse observations of different resolution, noise and bias."""
+    del version  # its callback has answered
+    asked.update(name for name, on in {"quiet": quiet, "verbose": verbose}.items() if on)

@@ -1,0 +1,106 @@
+"""Experiments by one command."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from mrgp import experiments
+from mrgp.cli.app import app, progress
+
+TABLE_WIDTH = 170
+
+
+@app.command()
+def run(
+    name: Annotated[str | None, typer.Argument(help="Name or folder of the experiment.")] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            help="How many seeds, folds or sites (5), a range (100-149), or a list (3,7)."
+        ),
+    ] = None,
+    variants: Annotated[str | None, typer.Option(help="Variants, separated by commas.")] = None,
+    models: Annotated[str | None, typer.Option(help="Models, separated by commas.")] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="'paper': models with the paper's own settings, beside ours."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Processes that share the seeds, folds or sites.")
+    ] = 1,
+    quick: Annotated[bool, typer.Option("--quick", help="Run the small version.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Run all again, also what an earlier run has done.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+) -> None:
+    """Run an experiment and print its table.
+
+    A run that was stopped goes on where it was when it is started again.
+    """
+    if show or name is None:
+        for known, experiment in experiments.available().items():
+            typer.echo(f"{known}: {experiment.title}")
+        return
+    experiment = experiments.find(name)
+    try:
+        summary = experiments.run(
+            experiment,
+            jobs=jobs,
+            fresh=fresh,
+            seeds=None if seeds is None else parse_seeds(seeds),
+            variants=_split(variants),
+            model_names=_split(models),
+            preset=preset,
+            quick=quick,
+            out=out,
+            progress=progress(name),
+        )
+    except KeyboardInterrupt:
+        typer.echo("stopped: the same command goes on with what is left", err=True)
+        raise
+    if as_json:
+        typer.echo(json.dumps(summary))
+        return
+    header, rows = experiments.table(summary, experiment.costs)
+    known = experiment.replicates
+    table = Table(*header, title=f"{name}: mean ± sd over {known.scored or known.noun}s")
+    for row in rows:
+        table.add_row(*row)
+    # A narrow terminal scrolls or wraps whole lines; squeezed columns cannot be read.
+    console = Console()
+    console.width = max(console.width, TABLE_WIDTH)
+    console.print(table)
+    typer.echo(f"wrote {out / summary['experiment']}")
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Read a number of seeds, a range a-b, or a list a,b,c."""
+    try:
+        if "-" in text:
+            first, last = (int(part) for part in text.split("-"))
+            seeds = list(range(first, last + 1))
+        elif "," in text:
+            seeds = [int(part) for part in text.split(",")]
+        else:
+            seeds = list(range(int(text)))
+    except ValueError:
+        seeds = []
+    if not seeds:
+        raise ValueError(f"--seeds takes a number, a range a-b or a list a,b; got {text!r}.")
+    return seeds
+
+
+def _split(text: str | None) -> list[str] | None:
+    if text is None:
+        return None
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names:
+        raise ValueError(f"Give names separated by commas; got {text!r}.")
+    return names

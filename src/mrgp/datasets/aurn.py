@@ -1,0 +1,170 @@
+"""The UK's Automatic Urban and Rural Network, from files in the format of UK-AIR."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mrgp.datasets._http import Fetcher, FetchError, Incomplete
+from mrgp.datasets.loaded import Loaded, canonical, listed, load, numbers
+
+WHERE = "aurn"
+CODES = ("code", "aurn_code", "site_code", "site")
+LATITUDES = ("latitude", "lat")
+LONGITUDES = ("longitude", "lon", "long")
+NAMELESS = "(rows without a code)"
+NOWHERE = np.full(2, np.nan)
+
+
+def aurn(path_or_url: Any, species: str, *, sites: Any = None) -> Loaded:
+    """Load hourly means of a species from a CSV file of UK-AIR: code, date, no2, pm10, pm2.5, ...
+
+    Dates are the beginnings of hours, in GMT. `sites` is a table with the code, latitude and
+    longitude of each site, as a frame or a CSV file; without, the file itself needs those columns.
+    Rows of a site that has no coordinates are left out, and `refused` names it.
+    """
+    name = canonical(species, WHERE)
+    table = _read(path_or_url)
+    code = _column(table, ("code", "site"), path_or_url)
+    value = _species_column(table, name, path_or_url)
+    if sites is None:
+        lat, lon = _place(table, path_or_url).T
+    else:
+        lat, lon = _joined(table[code], _read(sites), sites).T
+    y, odd = numbers(table[value])
+    time = _times(table[_column(table, ("date",), path_or_url)], path_or_url)
+    rows = table[[code]].set_axis(["site"], axis=1).assign(time=time, lat=lat, lon=lon, value=y)
+    notes = [f"values that are no numbers count as missing: {listed(odd)}"] if odd else []
+    placed = rows["lat"].abs().le(90) & rows["lon"].abs().le(180)
+    lost = rows.loc[~placed, "site"].value_counts(sort=False)
+    refused = {str(s): f"no coordinates in degrees; rows left out: {n}" for s, n in lost.items()}
+    if not placed.any():
+        raise ValueError(
+            f"{WHERE}: {_named(path_or_url)} has no row of a site with known coordinates; its"
+            f" sites are {listed(refused) or 'none'}. Give sites=, a table of code, latitude and"
+            " longitude that has them."
+        )
+    return load(rows[placed], name, WHERE, _named(path_or_url), refused, notes)
+
+
+def _read(given: Any) -> Any:
+    """Return a table of texts, its columns in lower case, from a frame, a file or an address."""
+    import pandas as pd
+
+    if isinstance(given, pd.DataFrame):
+        table: Any = given.astype(object)
+    else:
+        text = _text(given)
+        _check_whole(text, given)
+        try:
+            table = pd.read_csv(io.StringIO(text), dtype=object, index_col=False)
+        except ValueError as error:
+            raise ValueError(
+                f"{WHERE}: {_named(given)} is not a CSV file: {error}. Download it again."
+            ) from None
+    table = table.rename(columns=lambda c: str(c).strip().lower())
+    for column in table.columns.intersection(CODES):
+        table[column] = [str(c).strip() if pd.notna(c) else NAMELESS for c in table[column]]
+    return table
+
+
+def _check_whole(text: str, given: Any) -> None:
+    """Refuse a file whose last row has fewer fields than the first."""
+    lines = text.strip().splitlines()
+    first, last = (len(next(csv.reader([line]))) for line in (lines[0], lines[-1]))
+    if last < first:
+        raise ValueError(
+            f"{WHERE}: {_named(given)} is cut short: its last row has {last} fields, its first"
+            f" {first}. Download it again."
+        )
+
+
+def _text(given: Any) -> str:
+    if isinstance(given, str) and given.lower().startswith(("https://", "http://")):
+        try:
+            return Fetcher(where=WHERE).get(given, _decoded)
+        except FetchError as error:
+            raise FetchError(
+                f"{WHERE}: {given} was not loaded: {error}. Check the address, or try again later."
+            ) from None
+    path = Path(given)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{WHERE}: there is no file {path}. Give a CSV file of UK-AIR, or an address that"
+            " begins with https://."
+        )
+    try:
+        return _decoded(path.read_bytes())
+    except Incomplete as error:
+        raise ValueError(f"{WHERE}: {path} is {error}. Download it again.") from None
+
+
+def _decoded(body: bytes) -> str:
+    if not body.strip():
+        raise Incomplete("empty")
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Incomplete("no text in UTF-8") from None
+
+
+def _column(table: Any, names: tuple[str, ...], where: Any) -> str:
+    for name in names:
+        if name in table.columns:
+            return name
+    raise ValueError(
+        f"{WHERE}: {_named(where)} needs a column {' or '.join(map(repr, names))}; it has"
+        f" {list(table.columns)}."
+    )
+
+
+def _species_column(table: Any, name: str, where: Any) -> str:
+    for column in table.columns:
+        if column == name or column.replace(".", "") == name:
+            return column
+    raise ValueError(
+        f"{WHERE}: {_named(where)} has no column of the species {name!r}; its columns are"
+        f" {list(table.columns)}."
+    )
+
+
+def _place(table: Any, where: Any) -> np.ndarray:
+    """Return the latitude and longitude of each row, [n, 2], NaN where it has none."""
+    try:
+        columns = _column(table, LATITUDES, where), _column(table, LONGITUDES, where)
+    except ValueError as error:
+        raise ValueError(f"{error} Give sites=, a table of code, latitude and longitude.") from None
+    return np.stack([numbers(table[column])[0] for column in columns], 1)
+
+
+def _joined(codes: Any, places: Any, where: Any) -> np.ndarray:
+    """Return the place of each code, [n, 2], NaN where the table of places has none."""
+    known = places[_column(places, CODES, where)]
+    by_code: dict[str, np.ndarray] = {NAMELESS: NOWHERE}
+    for code, place in zip(known, _place(places, where), strict=True):
+        if np.isfinite(place).all():
+            by_code.setdefault(code, place)
+    return np.array([by_code.get(code, NOWHERE) for code in codes]).reshape(-1, 2)
+
+
+def _times(texts: Any, where: Any) -> Any:
+    """Return dates in UTC, or name the first row whose date is not in the format expected."""
+    import pandas as pd
+
+    given = pd.Series([str(text) for text in texts], index=texts.index)
+    times = pd.to_datetime(given, format="ISO8601", utc=True, errors="coerce")
+    wrong = times.isna().to_numpy()
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"{WHERE}: {int(wrong.sum())} of the {len(times)} dates of {_named(where)} are not such"
+            f" as '2018-06-18 00:00:00'; the first is {given.iloc[row]!r}, in row {row + 1}. If it"
+            " is the last row, the file was cut short: download it again."
+        )
+    return times
+
+
+def _named(given: Any) -> str:
+    return str(given) if isinstance(given, str | Path) else "the table given"

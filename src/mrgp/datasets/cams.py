@@ -1,0 +1,238 @@
+"""Chemistry-transport models of the Copernicus Atmosphere Monitoring Service, from NetCDF files."""
+
+import re
+from datetime import datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mrgp.datasets.loaded import canonical
+
+WHERE = "cams"
+DIMENSIONS = {
+    "time": ("time", "valid_time"),
+    "lon": ("longitude", "lon"),
+    "lat": ("latitude", "lat"),
+}
+LEVELS = ("level", "lev", "height")
+SPELLINGS = {"pm25": ("pm2p5", "pm25"), "o3": ("o3", "go3")}
+UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+SECONDS = UNITS | {f"{unit}s": seconds for unit, seconds in UNITS.items()}
+# Seconds in two centuries: no model reaches as far from its own start.
+LONGEST = 200 * 366 * 86400.0
+SINCE = re.compile(r"\s*(\w+)\s+since\s+(.+)")
+DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:[T ]?(\d\d):?(\d\d)?)?(?!\d)")
+CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
+MICROGRAMS = re.compile(r"[uµμ]g\s*(/\s*m\^?3|m(\^|\*\*)?-3)")
+# Coordinates in single precision are off by a few 1e-6 degrees, and turning adds as much.
+DECIMALS = 4
+
+
+def cams(path: Any, species: str, *, level: float | int = 0) -> Any:
+    """Read a species from a forecast or a reanalysis, as a DataArray along time, lon and lat.
+
+    `from_grid` takes it as it is: its cells reach half way to their neighbours, which makes boxes
+    of 0.1 degree of the European models, its times are UTC, its longitudes lie between -180 and
+    180, and all three are in order. `level` is the height in metres, of a file that has levels.
+    Times are instants; for means over hours give `from_grid` their `bounds`, and for a file with
+    one row or column of cells their `width`. The attributes say the units, the file and how many
+    values are missing.
+    """
+    name = canonical(species, WHERE)
+    file = Path(path)
+    data = _open(file)
+    try:
+        grid = _at_level(data[_variable(data, name, species, file)], level, file)
+        return _in_order(_loaded(grid, file), name, file, level)
+    finally:
+        data.close()
+
+
+def _open(file: Path) -> Any:
+    """Open a file with the engine that its first bytes ask for, its times left as numbers."""
+    import xarray as xr
+
+    if not file.is_file():
+        raise FileNotFoundError(f"{WHERE}: there is no file {file}. Give a NetCDF file.")
+    with file.open("rb") as opened:
+        first = opened.read(8)
+    if first.startswith((b"CDF\x01", b"CDF\x02")):
+        engine = "scipy"
+    elif first == b"\x89HDF\r\n\x1a\n":
+        engine = "h5netcdf"
+    else:
+        size = file.stat().st_size
+        hint = " It looks like a zip file: unpack it." if first.startswith(b"PK") else ""
+        raise ValueError(
+            f"{WHERE}: {file} is not a NetCDF file of version 3 or 4: its {size} bytes begin with"
+            f" {first!r}.{hint} Download it again, as NetCDF."
+        )
+    if engine == "h5netcdf" and not (find_spec("h5netcdf") and find_spec("h5py")):
+        raise ImportError(
+            'NetCDF 4 files need h5netcdf, which is not installed: pip install "mrgp[io]".'
+        )
+    try:
+        return xr.open_dataset(file, engine=engine, decode_times=False)
+    # Readers meet damage with errors of many types.
+    except Exception as error:
+        raise _broken(file, error) from None
+
+
+def _loaded(grid: Any, file: Path) -> Any:
+    try:
+        return grid.load()
+    except Exception as error:
+        raise _broken(file, error) from None
+
+
+def _broken(file: Path, error: Exception) -> ValueError:
+    return ValueError(
+        f"{WHERE}: {file} is cut short or damaged: {str(error) or type(error).__name__}. It has"
+        f" {file.stat().st_size} bytes; download it again."
+    )
+
+
+def _variable(data: Any, name: str, species: str, file: Path) -> str:
+    """Return the variable of a species: no2_conc in forecasts, no2 in reanalyses."""
+    spellings = (species, *SPELLINGS.get(name, (name,)))
+    wanted = [f"{s}{suffix}" for s in spellings for suffix in ("_conc", "")]
+    found = {str(v).lower(): str(v) for v in data.data_vars}
+    for variable in wanted:
+        if variable.lower() in found:
+            return found[variable.lower()]
+    raise ValueError(
+        f"{WHERE}: {file} has no variable of {species!r}, which would be named"
+        f" {' or '.join(dict.fromkeys(v.lower() for v in wanted))}; it has {sorted(found)}."
+    )
+
+
+def _at_level(grid: Any, level: float | int, file: Path) -> Any:
+    """Return the grid at a height, where it has several or one."""
+    dim = next((d for d in LEVELS if d in grid.dims), None)
+    if dim is None:
+        if level != 0:
+            raise ValueError(f"{WHERE}: {file} has no levels, so level= is 0; got {level}.")
+        return grid
+    if dim not in grid.coords:
+        heights = np.arange(grid.sizes[dim], dtype=np.float64)
+    else:
+        heights = grid[dim].to_numpy().astype(np.float64)
+    near = np.flatnonzero(np.isclose(heights, level))
+    if not len(near):
+        raise ValueError(
+            f"{WHERE}: {file} has the levels {heights.tolist()}; got level={level}. Give one of"
+            " them."
+        )
+    return grid.isel({dim: int(near[0])}, drop=True)
+
+
+def _in_order(grid: Any, name: str, file: Path, level: float | int) -> Any:
+    """Return a grid with names, times, longitudes and order that other sources share."""
+    import xarray as xr
+
+    named = _renamed(grid, file)
+    lon = np.round((_degrees(named, "lon") + 180) % 360 - 180, DECIMALS)
+    lat = np.round(_degrees(named, "lat"), DECIMALS)
+    time = _times(named["time"], file)
+    for dim, values in (("time", time), ("lon", lon), ("lat", lat)):
+        if not len(values) or len(np.unique(values)) < len(values):
+            came = "repeats some" if len(values) else "has none"
+            raise ValueError(
+                f"{WHERE}: {file} {came} of its coordinates {dim}, of which there are"
+                f" {len(values)}. Files that were cut short or joined twice are such; download it"
+                " again."
+            )
+    values = named.to_numpy().astype(np.float64)
+    attrs = {
+        "units": _units(grid.attrs.get("units")),
+        "long_name": grid.attrs.get("long_name", grid.attrs.get("species", name)),
+        "source": file.name,
+        "level": level,
+        "missing": int(np.isnan(values).sum()),
+    }
+    coordinates = {
+        "time": ("time", time, {"standard_name": "time", "time_zone": "UTC"}),
+        "lon": ("lon", lon, {"standard_name": "longitude", "units": "degrees_east"}),
+        "lat": ("lat", lat, {"standard_name": "latitude", "units": "degrees_north"}),
+    }
+    kept = {key: value for key, value in attrs.items() if value is not None}
+    return xr.DataArray(values, coordinates, named.dims, name, kept).sortby(["time", "lon", "lat"])
+
+
+def _renamed(grid: Any, file: Path) -> Any:
+    """Return a grid along time, lon and lat."""
+    names = {}
+    for dim, spellings in DIMENSIONS.items():
+        names |= {there: dim for there in spellings if there in grid.dims}
+    if sorted(names.values()) != sorted(DIMENSIONS) or len(names) != grid.ndim:
+        raise ValueError(
+            f"{WHERE}: {file} has {grid.name!r} along {list(grid.dims)}; expected time, latitude"
+            " and longitude, with or without level. Take a part with xarray and call from_grid."
+        )
+    lacking = [there for there in names if there not in grid.coords]
+    if lacking:
+        raise ValueError(f"{WHERE}: {file} has no coordinates along {lacking}.")
+    found = grid.drop_vars([c for c in grid.coords if c not in names])
+    return found.rename({k: v for k, v in names.items() if k != v}).transpose(*DIMENSIONS)
+
+
+def _degrees(grid: Any, dim: str) -> np.ndarray:
+    return grid[dim].to_numpy().astype(np.float64)
+
+
+def _times(time: Any, file: Path) -> np.ndarray:
+    """Return times in UTC."""
+    units, name = str(time.attrs.get("units", "hours")), str(time.attrs.get("long_name", ""))
+    calendar = str(time.attrs.get("calendar", "standard"))
+    start = _start(units, name)
+    if start is None or calendar.lower() not in CALENDARS:
+        raise ValueError(
+            f"{WHERE}: {file} does not say when its times are: expected units such as 'hours since"
+            " 2022-02-19', or hours and a date in the long name, such as 'FORECAST time from"
+            f" 20220219'; got the units {units!r}, the long name {name!r} and the calendar"
+            f" {calendar!r}."
+        )
+    origin, step = start
+    passed = time.to_numpy().astype(np.float64) * step
+    if not np.all(np.abs(passed) < LONGEST):
+        raise _broken(file, ValueError("some times were never written"))
+    return (origin + np.rint(passed).astype("timedelta64[s]")).astype("datetime64[ns]")
+
+
+def _start(units: str, name: str) -> tuple[np.datetime64, int] | None:
+    """Return the date that times count from and their unit in seconds, if both are known.
+
+    The date stands in the units, or else in the long name.
+
+    >>> _start("hours", "FORECAST time from 20220219")
+    (np.datetime64('2022-02-19T00:00:00'), 3600)
+    """
+    import pandas as pd
+
+    since = SINCE.fullmatch(units)
+    stated = DATE.search(name)
+    try:
+        if since is not None:
+            step, origin = since[1], pd.Timestamp(since[2])
+        elif stated is not None:
+            year, month, day, hour, minute = (int(part or 0) for part in stated.groups())
+            step, origin = units, pd.Timestamp(datetime(year, month, day, hour, minute))
+        else:
+            return None
+        seconds = SECONDS[step.strip().lower()]
+    except (ValueError, KeyError):
+        return None
+    utc: Any = origin if origin.tz is None else origin.tz_convert(None)
+    return np.datetime64(utc.as_unit("s").to_datetime64()), seconds
+
+
+def _units(units: Any) -> Any:
+    """Return units, micrograms in the one spelling that other sources use.
+
+    >>> _units("µg/m3"), _units("ug m**-3"), _units("kg m**-3")
+    ('ug/m3', 'ug/m3', 'kg m**-3')
+    """
+    text = str(units or "").strip()
+    return "ug/m3" if MICROGRAMS.fullmatch(text) else text or None

@@ -1,0 +1,176 @@
+"""What a loader of monitors' data returns: a tidy frame, and an account of what is not in it."""
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from mrgp.data import Observations
+from mrgp.io import from_frame
+
+UNITS = dict.fromkeys(("no", "no2", "nox", "o3", "so2", "pm10", "pm25"), "ug/m3") | {"co": "mg/m3"}
+INPUTS = ("time", "lon", "lat")
+SHOWN = 6
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Loaded:
+    """Hourly means at sites: a frame, and what is missing from it.
+
+    `frame` has the columns site, time and end (the ends of the hour, UTC), lat, lon (degrees) and
+    one of values, named by `species`; NaN is a missing value, of which there are `missing`.
+    `refused` has each site that gave no values, and why; `notes` say what else was not taken as
+    it came.
+    """
+
+    frame: Any
+    species: str
+    units: str | None
+    missing: int
+    refused: Mapping[str, str]
+    source: str
+    network: str
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        sites = _count(self.frame["site"].nunique(), "site")
+        return f"Loaded({self.network}, {self.species}: {len(self.frame)} hours at {sites})"
+
+    def __str__(self) -> str:
+        first, last = (f"{t:%Y-%m-%d %H:%M}" for t in (self.frame["time"].min(), self._end))
+        sites = _count(self.frame["site"].nunique(), "site")
+        lines = [
+            f"{self.network}, {self.species} in {self.units or 'units that are not known'}:"
+            f" {_count(len(self.frame), 'hourly mean')} at {sites}, {first} to {last} UTC",
+            f"source: {self.source}",
+            f"missing: {self.missing} of {_count(len(self.frame), 'value')}",
+            f"refused: {_count(len(self.refused), 'site')}",
+        ]
+        lines += [f"  {line}" for line in by_reason(self.refused)]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    @property
+    def _end(self) -> Any:
+        return self.frame["end"].max()
+
+    def observations(self, name: str | None = None, task: str | None = None) -> Observations:
+        """Return observations: means over hours, at points in longitude and latitude.
+
+        The inputs are time, lon and lat. The source is called by its network and the task by its
+        species, unless given.
+        """
+        return from_frame(
+            self.frame,
+            ["lon", "lat"],
+            self.species,
+            start="time",
+            end="end",
+            crs="EPSG:4326",
+            inputs=INPUTS,
+            task=task,
+            name=name or self.network,
+            units=self.units,
+        )
+
+
+def canonical(species: Any, where: str) -> str:
+    """Return a species in lower case without punctuation, so that sources agree on its name.
+
+    >>> canonical("PM2.5", "laqn")
+    'pm25'
+    """
+    name = re.sub(r"[^a-z0-9]", "", species.lower()) if isinstance(species, str) else ""
+    if not name:
+        raise ValueError(
+            f"{where}: species= is the name of one quantity, such as 'NO2'; got {species!r}."
+        )
+    return name
+
+
+def numbers(values: Iterable[Any]) -> tuple[np.ndarray, list[str]]:
+    """Return texts as numbers, NaN where there is none, and the texts that are no numbers.
+
+    >>> numbers(["7.5", "", None, "-0.2", "n/a"])
+    (array([ 7.5,  nan,  nan, -0.2,  nan]), ['n/a'])
+    """
+    found, odd = [], []
+    for value in values:
+        text = "" if value is None else str(value).strip()
+        try:
+            number = float(text or "nan")
+        except ValueError:
+            number = np.inf
+        if np.isinf(number):
+            odd.append(text)
+        found.append(number if np.isfinite(number) else np.nan)
+    return np.array(found, dtype=np.float64), odd
+
+
+def load(
+    rows: Any,
+    species: str,
+    network: str,
+    source: str,
+    refused: Mapping[str, str],
+    notes: Iterable[str] = (),
+) -> Loaded:
+    """Put rows of site, time, lat, lon and value in order, as the data of a network.
+
+    A record that comes twice counts once; two values of one hour are both kept. Both are noted.
+    """
+    import pandas as pd
+
+    notes = list(notes)
+    twice = rows.duplicated(["site", "time", "value"])
+    if twice.any():
+        notes.append(
+            _count(int(twice.sum()), "record", "came twice and is", "came twice and are")
+            + " kept once"
+        )
+    rows = rows[~twice].sort_values(["site", "time"], kind="stable", ignore_index=True)
+    rivals = rows.duplicated(["site", "time"])
+    if rivals.any():
+        notes.append(
+            _count(int(rivals.sum()), "hour", "has", "have")
+            + " a second, different value; both are kept"
+        )
+    frame = rows[["site", "time"]].assign(
+        end=rows["time"] + pd.Timedelta("1h"),
+        lat=rows["lat"],
+        lon=rows["lon"],
+        **{species: rows["value"]},
+    )
+    missing = int(frame[species].isna().sum())
+    units = UNITS.get(species)
+    return Loaded(frame, species, units, missing, dict(refused), source, network, tuple(notes))
+
+
+def by_reason(refused: Mapping[str, str]) -> list[str]:
+    """Return one line for each reason, with the first sites that have it.
+
+    >>> by_reason({"A1": "HTTP 404", "B2": "an empty reply", "C3": "HTTP 404"})
+    ['A1, C3: HTTP 404', 'B2: an empty reply']
+    """
+    groups: dict[str, list[str]] = {}
+    for site, reason in refused.items():
+        groups.setdefault(reason, []).append(site)
+    return [f"{listed(sites)}: {reason}" for reason, sites in groups.items()]
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return the first of some names, and how many others there are.
+
+    >>> listed("ABCDEFGH")
+    'A, B, C, D, E, F and 2 others'
+    """
+    names = list(names)
+    if len(names) <= SHOWN + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} others"
+
+
+def _count(number: int, noun: str, one: str = "", several: str = "") -> str:
+    text = f"{number} {noun} {one}" if number == 1 else f"{number} {noun}s {several}"
+    return text.rstrip()

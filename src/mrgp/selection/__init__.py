@@ -1,0 +1,7 @@
+"""Which model: compare models by cross-validation, or have one chosen for the data."""
+
+from mrgp.selection.choosing import Choice, choose
+from mrgp.selection.comparing import Comparison, compare
+from mrgp.selection.folds import make_folds
+
+__all__ = ["Choice", "Comparison", "choose", "compare", "make_folds"]

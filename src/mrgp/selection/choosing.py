@@ -1,0 +1,251 @@
+"""Choose a model by what the data show: tasks, sources, overlap, roughness, bias, shared errors."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mrgp._types import float64
+from mrgp.data import Dataset, Observations
+from mrgp.inference import LBFGS, FitError, dependence, fit
+from mrgp.inference.progress import as_progress
+from mrgp.kernels import RBF, Kernel, Matern12, Matern32, separable
+from mrgp.models import MRDGP, MRGP, MRGPRN
+from mrgp.selection.folds import clock_of
+from mrgp.supports import Boxes, Geometry, Polygons, Support
+
+SAMPLE = 300
+FEWEST = 10
+CLEAR = 3.0
+MARGIN = 1.0
+LARGEST = 1500
+BRIEF = LBFGS(max_steps=60, starts=1, candidates=0)
+SEARCH = LBFGS(max_steps=100)
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """A recipe chosen for data, composite weights to fit it with, and the reasons, in sentences.
+
+    It unpacks as `recipe, reasons`.
+    """
+
+    recipe: Any
+    reasons: tuple[str, ...]
+    weights: str | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.recipe, self.reasons))
+
+    def __str__(self) -> str:
+        return "\n".join([f"{type(self.recipe).__name__}:", *(f"- {r}" for r in self.reasons)])
+
+
+@float64
+def choose(data: Any, target: Any = None, *, key: int = 0, progress: Any = None) -> Choice:
+    """Choose a model for data, and say why.
+
+    `target` is the source, or pair (source, task), that is to be predicted; by default the one of
+    the finest support of the first task. Kernels are compared by the evidence of brief fits to a
+    sample of each source; sources of one task are tried for a bias and for errors they share.
+
+    >>> import numpy as np, mrgp
+    >>> x = np.linspace(0.0, 6.0, 24)[:, None]
+    >>> seen = mrgp.Observations(mrgp.points(x), np.sin(x[:, 0]), name="sensors")
+    >>> recipe, reasons = mrgp.choose(mrgp.Dataset([seen]))
+    >>> type(recipe).__name__, reasons[0]
+    ('MRGP', 'There is one source, sensors, and one task, value.')
+    """
+    if not isinstance(data, Dataset):
+        raise TypeError(f"choose takes a Dataset; got {type(data).__name__}.")
+    shown = as_progress(progress)
+    shown.start("choose", 0)
+    look = _Look(data, target, key, shown)
+    recipe, weights = look.several_tasks() if len(data.tasks) > 1 else look.one_task()
+    shown.finish(type(recipe).__name__)
+    return Choice(recipe, tuple(look.reasons), weights)
+
+
+class _Look:
+    """What has been seen of the data so far, and what was made of it."""
+
+    def __init__(self, data: Dataset, target: Any, key: int, progress: Any):
+        self.data, self.key, self.progress = data, key, progress
+        self.process = _target(data, target)
+        self.reasons: list[str] = []
+        self.kernels: dict[str, Kernel] = {}
+        self.words: dict[str, str] = {}
+
+    def say(self, reason: str) -> None:
+        self.reasons.append(reason)
+        self.progress.update(len(self.reasons), reason)
+
+    def one_task(self) -> tuple[Any, str | None]:
+        """Choose among models of one field, and the tree that learns maps between sources."""
+        source, task = self.process
+        if len(self.data) == 1:
+            self.say(f"There is one source, {source}, and one task, {task}.")
+            return MRGP(kernel=self.kernel(source)), None
+        self.say(f"There are {len(self.data)} sources of one task, {task}; the target is {source}.")
+        kernel = self.kernel(source)
+        biased = self.bias(kernel)
+        if biased and self.overlap() >= FEWEST:
+            return self.tree(), None
+        if biased:
+            self.say("Too few of the target's values lie where others see: a line for the bias.")
+            return MRGP(kernel=kernel, bias="affine", target=source), None
+        return MRGP(kernel=kernel, target=source), self.weights(kernel)
+
+    def several_tasks(self) -> tuple[Any, str | None]:
+        """Choose among models of several tasks."""
+        source, task = self.process
+        others = [name for name in self.data.tasks if name != task]
+        self.say(f"There are several tasks: {task}, to be predicted, and {', '.join(others)}.")
+        kernel = self.kernel(source, task)
+        several = self.data.select(task=task)
+        if len(several) > 1 and self.bias(kernel, several) and self.overlap(several) >= FEWEST:
+            return self.tree(), None
+        self.say(
+            f"Tasks are mixtures of {len(self.data.tasks)} latent functions in proportions that do"
+            " not change: the posterior has a closed form."
+        )
+        return MRGPRN(latents=len(self.data.tasks), kernel_f=kernel, kernel_w="constant"), None
+
+    def tree(self) -> MRDGP:
+        self.say("Its map to the target is learned, and mixed with what the target itself knows.")
+        bases = {o.process: self.kernel(*o.process) for o in self.data}
+        single = len(self.data.tasks) == 1
+        named: Any = {process[0] if single else process: k for process, k in bases.items()}
+        return MRDGP(target=self.process[0] if single else self.process, kernel_base=named)
+
+    def kernel(self, source: str, task: str | None = None) -> Kernel:
+        """Return the kernel of greatest evidence on a sample of a source."""
+        observed = self.data[source if task is None else (source, task)].dropna()
+        label = observed.label
+        if label in self.kernels:
+            return self.kernels[label]
+        found = {
+            name: self.evidence(MRGP(kernel=k), observed) for name, k in _kernels(observed).items()
+        }
+        # Sources of one world are as rough as one another, unless they say otherwise.
+        known = next(iter(self.words.values()), "")
+        usual = known if known in found else next(iter(found))
+        best = max(found, key=lambda name: found[name])
+        if found[best] < found[usual] + MARGIN:
+            best = usual
+        self.words[label] = best
+        self.say(
+            f"Kernel of {observed.name}: {best}"
+            + (f", log evidence {_listed(found)} on a sample." if len(found) > 1 else ".")
+        )
+        self.kernels[label] = _kernels(observed)[best]
+        return self.kernels[label]
+
+    def evidence(self, model: MRGP, *observed: Observations, optimiser: LBFGS = BRIEF) -> float:
+        """Return the log evidence, with log prior, of a brief exact fit to a sample."""
+        sample = Dataset(observed).batch(SAMPLE, self.key)
+        try:
+            done = fit(model, sample, key=self.key, optimiser=optimiser, progress=None)
+        except FitError:
+            return -np.inf
+        return float(done.history[-1])
+
+    def bias(self, kernel: Kernel, data: Dataset | None = None) -> bool:
+        """Tell whether sources report the target on another scale, by the evidence."""
+        data = data or self.data
+        source = self.process[0]
+        found = {
+            bias: self.evidence(
+                MRGP(kernel=kernel, bias=bias, target=source), *data.dropna(), optimiser=SEARCH
+            )
+            for bias in ("none", "affine")
+        }
+        gain = found["affine"] - found["none"]
+        clear = gain > CLEAR * 2 * (len(data) - 1)
+        self.say(
+            f"A scale and an offset of the other sources {'raise' if gain > 0 else 'do not raise'}"
+            f" the log evidence{f' by {gain:.1f}' if gain > 0 else ''}:"
+            f" {'they are biased' if clear else 'no sign of a bias'}."
+        )
+        return clear
+
+    def overlap(self, data: Dataset | None = None) -> int:
+        """Return how many of the target's values lie where another source sees."""
+        data = (data or self.data).dropna()
+        target = data[self.process]
+        sample = target[_thin(len(target), SAMPLE)]
+        others = [o.support for o in data if o.process != self.process]
+        seen = np.any([_inside(sample.support, support) for support in others], 0)
+        count = round(float(np.mean(seen)) * len(target))
+        self.say(f"{count} of the target's {len(target)} values lie where another source sees.")
+        return count
+
+    def weights(self, kernel: Kernel) -> str | None:
+        """Look for errors that sources share, where the data are not too many."""
+        count = sum(len(o) for o in self.data.dropna())
+        if count > LARGEST:
+            self.say(f"Shared errors were not looked for: there are {count} values.")
+            return None
+        found = dependence(MRGP(kernel=kernel), self.data, key=self.key, progress=None)
+        shared = [pair for pair in found.pairs if pair.correlation > 2 * pair.standard_error]
+        if not shared:
+            self.say("Residuals of the sources are not correlated: each has errors of its own.")
+            return None
+        pair = max(shared, key=lambda p: p.correlation)
+        self.say(
+            f"{pair.first} and {pair.second} share errors (correlation {pair.correlation:.2f}):"
+            " composite weights."
+        )
+        return "auto"
+
+
+def _target(data: Dataset, target: Any) -> tuple[str, str]:
+    if target is not None:
+        return data[tuple(target) if isinstance(target, list) else target].process
+    extent = Geometry.of(data.supports).extent
+    first = data.select(task=data.tasks[0])
+    return min(first, key=lambda o: _width(o, extent)).process
+
+
+def _width(observed: Observations, extent: np.ndarray) -> float:
+    lower, upper = (np.asarray(side) for side in observed.support.bounds)
+    return float(np.sum(np.median(upper - lower, 0) / extent))
+
+
+def _kernels(observed: Observations) -> dict[str, Kernel]:
+    """Return kernels to try, the usual one first; a few values cannot tell them apart."""
+    found: dict[str, Kernel] = {"Matern-3/2": Matern32(product=True)}
+    if len(observed) < FEWEST:
+        return found
+    found["RBF"] = RBF()
+    if not isinstance(observed.support, Boxes | Polygons):
+        found["Matern-1/2"] = Matern12(product=True)
+    support = observed.support
+    clock, names = clock_of(support), support.input_names
+    space = tuple(name for i, name in enumerate(names) if i != clock)
+    if clock is not None and space:
+        places = np.unique(
+            np.asarray(support.bounds[0])[:, [names.index(n) for n in space]], axis=0
+        )
+        if 2 <= len(places) <= len(observed) // 2:
+            each = {name: Matern12() for name in space}
+            found["a constant of each place, and Matern-3/2 in time"] = Matern12(
+                dims=space, product=True
+            ) + separable(**{names[clock]: Matern32()}, **each)
+    return found
+
+
+def _thin(count: int, most: int) -> np.ndarray:
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
+
+
+def _inside(support: Support, other: Support) -> np.ndarray:
+    """Tell which regions have their middle within the bounds of some region of another support."""
+    low, high = (np.asarray(side) for side in support.bounds)
+    lower, upper = (np.asarray(side) for side in other.bounds)
+    return np.array([np.any(np.all((lower <= x) & (x <= upper), 1)) for x in 0.5 * (low + high)])
+
+
+def _listed(found: dict[str, float]) -> str:
+    return ", ".join(f"{value:.1f} ({name})" for name, value in found.items())

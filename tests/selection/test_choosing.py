@@ -1,0 +1,89 @@
+"""The model chosen for data, and the reasons given."""
+
+import numpy as np
+import pytest
+
+import mrgp
+from mrgp.datasets import biased, dependent
+
+
+def observed(x, y, name="sensors", task="u"):
+    return mrgp.Observations(mrgp.points(x, inputs="x"), y, name=name, task=task)
+
+
+def draw(kernel, x, noise, seed):
+    rng = np.random.default_rng(seed)
+    distance = np.abs(x - x.T)
+    covariance = {"rough": np.exp(-distance), "smooth": np.exp(-0.5 * distance**2)}[kernel]
+    root = np.linalg.cholesky(covariance + 1e-8 * np.eye(len(x)))
+    return root @ rng.normal(size=len(x)) + noise * rng.normal(size=len(x))
+
+
+@pytest.mark.parametrize(("kind", "kernel"), [("rough", mrgp.Matern12), ("smooth", mrgp.RBF)])
+def test_one_source_gets_one_field_as_rough_as_it_is(kind, kernel):
+    x = np.linspace(0.0, 20.0, 250)[:, None]
+    choice = mrgp.choose(mrgp.Dataset([observed(x, draw(kind, x, 0.02, 3))]))
+    recipe, reasons = choice
+    assert isinstance(recipe, mrgp.MRGP)
+    assert isinstance(recipe.kernel, kernel)
+    assert reasons[0] == "There is one source, sensors, and one task, u."
+    assert "log evidence" in reasons[1]
+    assert choice.weights is None
+    assert str(choice).startswith("MRGP:\n- There is one source")
+
+
+def test_a_few_values_get_the_usual_kernel():
+    choice = mrgp.choose(mrgp.Dataset([observed([[0.0], [1.0], [2.0]], [1.0, 2.0, 0.0])]))
+    assert choice.reasons[-1] == "Kernel of sensors: Matern-3/2."
+
+
+def test_biased_sources_get_a_map_to_the_target():
+    case = biased(0)
+    recipe, reasons = mrgp.choose(case.data)
+    assert isinstance(recipe, mrgp.MRDGP)
+    assert recipe.target == "target"
+    assert any("they are biased" in reason for reason in reasons)
+    assert any("values lie where another source sees" in reason for reason in reasons)
+
+
+def test_a_biased_source_elsewhere_gets_a_line():
+    x = np.linspace(0.0, 10.0, 60)[:, None]
+    near = observed(x[:6], np.sin(x[:6, 0]), "few")
+    rng = np.random.default_rng(0)
+    far = observed(x, 3 * np.sin(x[:, 0]) + 20 + 0.05 * rng.normal(size=60), "biased")
+    recipe, reasons = mrgp.choose(mrgp.Dataset([near, far]), target="few")
+    assert isinstance(recipe, mrgp.MRGP)
+    assert (recipe.bias, recipe.target) == ("affine", "few")
+    assert "a line for the bias" in reasons[-1]
+
+
+def test_sources_that_share_errors_are_weighted():
+    choice = mrgp.choose(dependent(0, noise=0.5).data)
+    assert isinstance(choice.recipe, mrgp.MRGP)
+    assert choice.weights == "auto"
+    assert "share errors" in choice.reasons[-1]
+    apart = mrgp.choose(dependent(0, noise=0.5, independent=True).data)
+    assert apart.weights is None
+    assert "each has errors of its own" in apart.reasons[-1]
+
+
+def test_several_tasks_get_latent_functions():
+    x = np.linspace(0.0, 10.0, 40)[:, None]
+    tasks = [observed(x, np.sin(x[:, 0]) * (i + 1), "s", task) for i, task in enumerate("ab")]
+    recipe, reasons = mrgp.choose(mrgp.Dataset(tasks))
+    assert isinstance(recipe, mrgp.MRGPRN)
+    assert (recipe.latents, recipe.kernel_w) == (2, "constant")
+    assert reasons[0] == "There are several tasks: a, to be predicted, and b."
+
+
+def test_fit_auto_says_why_and_keeps_it(tmp_path):
+    data = dependent(0, noise=0.5).data
+    fit = mrgp.fit("auto", data, progress=None)
+    assert fit.weights["fine", "y"] < 0.8
+    assert "chosen: There are 2 sources of one task, y; the target is fine." in fit.summary()
+    mrgp.save(fit, tmp_path / "fit.mrgp")
+    assert mrgp.load(tmp_path / "fit.mrgp").reasons == fit.reasons
+    with pytest.raises(ValueError, match="or \"auto\"; got 'best'"):
+        mrgp.fit("best", data)
+    with pytest.raises(TypeError, match="choose takes a Dataset; got list"):
+        mrgp.choose([data])
