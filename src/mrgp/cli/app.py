@@ -3,7 +3,8 @@
 import os
 import sys
 import traceback
-from typing import Annotated
+import warnings
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,6 +15,9 @@ from mrgp.inference import Bar, Lines, Progress, Silent
 
 EVERYWHERE = {"--quiet": "quiet", "--verbose": "verbose"}
 MOST_LINES = 6
+STOPPED = 130
+EXPECTED = (ValueError, TypeError, OSError, ImportError, mrgp.FitError)
+_MORE = "--verbose shows where"
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -47,17 +51,41 @@ def command(arguments: list[str]) -> int:
     asked.update(EVERYWHERE[word] for word in arguments if word in EVERYWHERE)
     left = [word for word in arguments if word not in EVERYWHERE]
     try:
-        app(left, prog_name="mrgp")
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            app(left, prog_name="mrgp")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
-    except (ValueError, TypeError, OSError, ImportError, mrgp.FitError) as error:
-        if "verbose" in asked:
-            traceback.print_exc()
-        # Escaped: messages speak of shapes such as [n, d], which are no markup.
-        text = f"[bold red]error:[/] {escape(_brief(str(error)))}"
-        Console(stderr=True).print(text, highlight=False, soft_wrap=True)
-        return 1
+    except KeyboardInterrupt:
+        _tell("[bold red]stopped[/]")
+        return STOPPED
+    except EXPECTED as error:
+        return _fail(str(error))
+    except Exception as error:
+        return _fail(f"{type(error).__name__}: {error}\nThis is a fault of mrgp; {_MORE}.")
     return 0
+
+
+def _fail(text: str) -> int:
+    if "verbose" in asked:
+        traceback.print_exc()
+    # Escaped: messages speak of shapes such as [n, d], which are no markup.
+    _tell(f"[bold red]error:[/] {escape(_brief(text))}")
+    return 1
+
+
+def _tell(text: str) -> None:
+    Console(stderr=True).print(text, highlight=False, soft_wrap=True)
+
+
+def _warn(message: Any, *_: Any, **__: Any) -> None:
+    note(f"[bold yellow]warning:[/] {escape(_brief(str(message)))}")
+
+
+def note(text: str) -> None:
+    """Write a line beside the results, unless the user wants none."""
+    if "quiet" not in asked:
+        _tell(text)
 
 
 def _brief(text: str) -> str:
@@ -65,6 +93,11 @@ def _brief(text: str) -> str:
     if len(lines) > MOST_LINES - 1:
         lines = [*lines[: MOST_LINES - 2], "... (--verbose shows all)"]
     return "\n".join(lines)
+
+
+def is_quiet() -> bool:
+    """Tell whether the user wants no lines."""
+    return "quiet" in asked
 
 
 def say(text: str) -> None:

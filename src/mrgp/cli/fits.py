@@ -1,6 +1,7 @@
 """From files to a fit, and from a fit to predictions and scores."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,10 +11,28 @@ from rich.console import Console
 from rich.table import Table
 
 import mrgp
-from mrgp.cli.app import app, progress, say
-from mrgp.config import Config, ConfigError, guess, read_config, read_data, read_places
-from mrgp.config.reading import grid_support, read_source
-from mrgp.config.writing import write_prediction
+from mrgp.cli.app import app, is_quiet, progress, say
+from mrgp.cli.saved import (
+    account,
+    beside,
+    check_asked,
+    check_picture,
+    config_of,
+    draw,
+    like_a_source,
+    make_room,
+    note_units,
+)
+from mrgp.config import (
+    ConfigError,
+    check_out,
+    grid_support,
+    guess,
+    read_config,
+    read_data,
+    read_places,
+    write_prediction,
+)
 
 Saved = Annotated[Path, typer.Argument(help="A saved fit.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -30,8 +49,11 @@ def init(
     """Write a configuration for files, guessing what their columns and variables are."""
     if out.exists() and not force:
         raise ValueError(f"{out} is there already; give another --out, or --force.")
+    if out.is_dir():
+        raise ValueError(f"--out {out} is a folder; give the name of a file.")
     text = guess(files, out.parent)
-    out.write_text(text)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text, encoding="utf-8")
     say(text.rstrip())
     say(f"wrote {out}; next: mrgp fit {out}")
 
@@ -45,6 +67,8 @@ def fit_config(
     """Read the sources of a configuration, fit the model, and save the fit."""
     settings = read_config(config)
     data = read_data(settings)
+    make_room(out, config)
+    note_units(data)
     if not as_json:
         say(f"{data}\n")
     model: Any = settings.model if settings.model == "auto" else settings.model.build()
@@ -58,12 +82,12 @@ def fit_config(
         progress=progress("fit"),
     )
     mrgp.save(done, out)
-    shutil.copyfile(config, _beside(out))
+    shutil.copyfile(config, beside(out))
     if as_json:
-        typer.echo(json.dumps(_account(done, out)))
+        _print_json(account(done, out))
         return
     say(done.summary())
-    say(f"wrote {out} and {_beside(out)}; next: mrgp predict {out} --at FILE, or --grid ...")
+    say(f"wrote {out} and {beside(out)}; next: mrgp predict {out} --at FILE, or --grid ...")
 
 
 @app.command()
@@ -89,17 +113,22 @@ def predict(
     chosen = [name for name, value in given.items() if value is not None]
     if len(chosen) != 1:
         raise ValueError(
-            f"Give one of {', '.join(given)}; got {', '.join(chosen) or 'none of them'}."
+            f"Give one of {', '.join(given)}; got {' and '.join(chosen) or 'none of them'}."
         )
+    check_out(out)
+    check_picture(picture)
     loaded = mrgp.load(fit)
-    places: Any = at or polygons
-    support = grid_support(grid, loaded) if grid else read_places(places, loaded, _config(fit))
+    task = check_asked(loaded, task, source, noise)
+    if grid is not None:
+        support = grid_support(grid, loaded)
+    else:
+        support = read_places(at or polygons or Path(), loaded, config_of(fit))
     found = mrgp.predict(loaded, support, task=task, source=source, noise=noise)
     write_prediction(found, out, exceed)
     say(f"{found}")
     say(f"wrote {out}")
     if picture is not None:
-        _draw(found, picture)
+        draw(found, picture)
         say(f"wrote {picture}")
 
 
@@ -117,7 +146,7 @@ def evaluate(
     if data.suffix == ".toml":
         values = read_data(read_config(data))
     else:
-        values = mrgp.Dataset([_like_a_source(fit, data, source)])
+        values = mrgp.Dataset([like_a_source(fit, data, source)])
     scores = {}
     for observed in values:
         if observed.process not in loaded.processes:
@@ -128,12 +157,13 @@ def evaluate(
         found = mrgp.predict(loaded, observed.support, **asks)
         scores[observed.process] = mrgp.evaluate(found, observed.y)
     if as_json:
-        typer.echo(json.dumps({f"{s}, {t}": found for (s, t), found in scores.items()}))
+        _print_json({f"{s}, {t}": found for (s, t), found in scores.items()})
         return
     table = Table("source", "task", *SCORES)
     for process, found in scores.items():
         table.add_row(*process, *(f"{found[name]:.4g}" for name in SCORES))
-    Console().print(table)
+    if not is_quiet():
+        Console().print(table)
 
 
 @app.command()
@@ -141,50 +171,20 @@ def info(fit: Saved, as_json: Json = False) -> None:
     """Describe a saved fit."""
     loaded = mrgp.load(fit)
     if as_json:
-        typer.echo(json.dumps(_account(loaded, fit)))
+        _print_json(account(loaded, fit))
         return
-    typer.echo(loaded.summary())
-    typer.echo(f"  inputs: {', '.join(loaded.inputs)}")
+    say(loaded.summary())
+    say(f"  inputs: {', '.join(loaded.inputs)}")
 
 
-def _account(fit: mrgp.Fit, path: Path) -> dict[str, Any]:
-    return {
-        "fit": str(path),
-        "recipe": type(fit.recipe).__name__,
-        "status": fit.status.code,
-        "reasons": list(fit.reasons),
-        "inputs": list(fit.inputs),
-        "values": {f"{s}, {t}": used for (s, t), (used, _) in fit.counts.items()},
-        "missing": {f"{s}, {t}": lost for (s, t), (_, lost) in fit.counts.items()},
-        "parameters": {name: value.tolist() for name, value in fit.parameters().items()},
-    }
+def _print_json(content: dict[str, Any]) -> None:
+    """Print one JSON object; numbers that are none are null, as JSON has no other word."""
+    typer.echo(json.dumps(_plain(content), allow_nan=False))
 
 
-def _beside(fit: Path) -> Path:
-    """Return the file that keeps a fit's configuration."""
-    return fit.with_suffix(".toml")
-
-
-def _config(fit: Path) -> Config | None:
-    return read_config(_beside(fit)) if _beside(fit).is_file() else None
-
-
-def _like_a_source(fit: Path, file: Path, source: str | None) -> mrgp.Observations:
-    """Read a file that has the columns of one of the fit's sources."""
-    config = _config(fit)
-    if config is None:
-        raise ConfigError(f"{_beside(fit)} is not there: give a configuration instead of {file}.")
-    name = source or next(iter(config.sources))
-    if name not in config.sources:
-        raise ConfigError(f"--source {name!r} is none of {list(config.sources)}.")
-    return read_source(name, config.sources[name].model_copy(update={"file": file}), config)
-
-
-def _draw(found: mrgp.Prediction, path: Path) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from mrgp.plotting import plot_prediction
-
-    figure = plot_prediction(found)
-    figure.savefig(path, dpi=130)
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

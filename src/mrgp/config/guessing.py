@@ -1,22 +1,18 @@
 """Guess a configuration from the files themselves."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import xarray as xr
 
-from mrgp.config.reading import open_netcdf, read_frame
+from mrgp.config.files import check_numbers, open_grid, read_frame, require
+from mrgp.config.names import BRACKETS, ENDS, LAT, LON, STARTS, TIME, first, kind_of, listed, plain
 from mrgp.config.schema import GRIDS, SHAPES, TABLES, ConfigError
 
-LON = ("lon", "longitude", "lng", "long")
-LAT = ("lat", "latitude")
-TIME = ("time", "datetime", "date", "timestamp", "measurementdategmt", "hour", "day")
-STARTS = ("start", "from", "begin", "time_start", "start_time", "date_start")
-ENDS = ("end", "until", "to", "time_end", "end_time", "date_end")
 VALUES = ("no2", "pm25", "pm2.5", "pm2_5", "pm10", "o3", "so2", "co", "nox", "no", "value", "y")
-UNITS = re.compile(r"\(([^)]+)\)|\[([^\]]+)\]")
+LABELS = re.compile(r"(.*_)?(id|code|index|number|nr|row|unnamed(_\d+)?)|altitude|elevation|year")
 
 
 def guess(files: list[Path], folder: Path) -> str:
@@ -24,24 +20,22 @@ def guess(files: list[Path], folder: Path) -> str:
 
     Files are written relative to `folder`, where the configuration will be.
     """
-    if not files:
-        raise ConfigError("mrgp init needs one file or more, the target's first.")
     parts, names, inputs = [], [], []
     for file in files:
         found = _lines(file)
-        name = _free(re.sub(r"\W+", "_", file.stem).strip("_").lower() or "source", names)
+        name = _free(re.sub(r"[^a-z0-9_-]+", "_", file.stem.lower()).strip("_") or "source", names)
         names.append(name)
         inputs.append(found.pop("inputs"))
         shown = "\n".join(f"{key} = {value}" for key, value in found.items() if key[0] != "#")
         notes = "\n".join(f"# {value}" for key, value in found.items() if key[0] == "#")
-        relative = _relative(file, folder)
-        parts.append(f'[sources.{name}]\nfile = "{relative}"\n{shown}\n{notes}'.rstrip() + "\n")
-    common = [name for name in inputs[0] if all(name in other for other in inputs)]
-    if any(set(other) != set(common) for other in inputs):
-        listed = "; ".join(f"{n}: {', '.join(i)}" for n, i in zip(names, inputs, strict=True))
+        relative = _text(_relative(file, folder))
+        parts.append(f"[sources.{name}]\nfile = {relative}\n{shown}\n{notes}".rstrip() + "\n")
+    common = inputs[0]
+    if any(sorted(other) != sorted(common) for other in inputs):
+        each = "; ".join(f"{n} has {listed(i)}" for n, i in zip(names, inputs, strict=True))
         raise ConfigError(
-            f"The files do not have the same inputs ({listed}). Give all of them the same columns,"
-            " or write the configuration by hand."
+            f"The files do not have the same inputs: {each}. Give all of them the same columns or"
+            " dimensions, or write the configuration by hand."
         )
     head = (
         "# Sources, the target first. Check what was guessed.\n"
@@ -54,8 +48,7 @@ def guess(files: list[Path], folder: Path) -> str:
 
 def _lines(file: Path) -> dict[str, Any]:
     suffix = file.suffix.lower()
-    if not file.exists():
-        raise ConfigError(f"There is no file {file}.")
+    require(file, folder=suffix in GRIDS)
     if suffix in GRIDS:
         return _of_grid(file)
     if suffix in (*TABLES, *SHAPES):
@@ -65,86 +58,105 @@ def _lines(file: Path) -> dict[str, Any]:
 
 
 def _of_frame(file: Path) -> dict[str, Any]:
-    frame = read_frame(file, [])
-    columns = {str(c).lower().strip(): str(c) for c in frame}
-    lon, lat = _first(columns, LON), _first(columns, LAT)
-    start, end = _first(columns, STARTS), _first(columns, ENDS)
-    time = None if start and end else _first(columns, TIME)
-    x = [c for c in (lon, lat, time) if c]
-    taken = {*x, start, end, "geometry"}
-    numeric = [str(c) for c in frame if str(c) not in taken and _is_numeric(frame[c])]
-    if not numeric:
-        raise ConfigError(f"{file}: no column of numbers is left for the values; {list(columns)}.")
-    y = _first({c.lower(): c for c in numeric}, VALUES) or numeric[-1]
+    frame = read_frame(file)
+    columns = [str(c) for c in frame]
     shapes = file.suffix.lower() in SHAPES
-    inputs = ["lon", "lat"] if shapes else [c for c in (lon, lat) if c]
-    inputs += [time] if time else ["time"] if start and end else []
+    lon, lat = (None, None) if shapes else (first(columns, LON), first(columns, LAT))
+    start, end, time = _times(columns)
+    x = [c for c in (lon, lat, time) if c]
+    inputs = ["lon", "lat"] if shapes else [k for k, c in (("lon", lon), ("lat", lat)) if c]
+    inputs += ["time"] if time or start else []
     if not inputs:
         raise ConfigError(
-            f"{file}: no column looks like a place or a time; the columns are {list(frame)}. Name"
-            " them lon, lat, time, or start and end."
+            f"{file}: no column looks like a place or a time; the columns are {listed(columns)}."
+            " Name them lon, lat, time, or start and end."
         )
-    found: dict[str, Any] = {"inputs": inputs, "task": f'"{_task(y)}"', "y": f'"{y}"'}
+    y, others = _values(file, frame, {*x, start, end, "geometry"})
+    found: dict[str, Any] = {"inputs": inputs, "task": _text(_task(y)), "y": _text(y)}
     if x:
         found["x"] = _list(x)
     if start and end:
-        found |= {"start": f'"{start}"', "end": f'"{end}"'}
+        found |= {"start": _text(start), "end": _text(end)}
     if lon and lat:
         found["crs"] = '"EPSG:4326"'
     found |= _units(y, str(frame["units"].iloc[0]) if "units" in frame else None)
-    others = [c for c in numeric if c != y]
     if others:
-        found["#others"] = f"other columns of numbers: {', '.join(others)}"
+        found["#others"] = f"other columns of numbers: {listed(others)}"
     return found
 
 
-def _of_grid(file: Path) -> dict[str, Any]:
-    try:
-        opened = xr.open_zarr(file) if file.suffix == ".zarr" else open_netcdf(file)
-    except (OSError, ValueError, TypeError, KeyError) as error:
+def _times(columns: list[str]) -> tuple[str | None, str | None, str | None]:
+    """Return the start and end of windows, or a time; a time beside an end is a start."""
+    start, end, time = (first(columns, words) for words in (STARTS, ENDS, TIME))
+    if end and (start or time):
+        return start or time, end, None
+    return None, None, time
+
+
+def _values(file: Path, frame: Any, taken: set[str | None]) -> tuple[str, list[str]]:
+    """Return the column that most likely has the values, and others of numbers."""
+    left = [str(c) for c in frame if str(c) not in taken and kind_of(str(c)) is None]
+    numeric = [c for c in left if _is_numeric(frame[c]) and not LABELS.fullmatch(plain(c))]
+    likely = first(left, VALUES)
+    if likely and likely not in numeric:
+        check_numbers(frame[likely], f"{file}, column {likely!r}")
+    if not numeric:
         raise ConfigError(
-            f"{file} cannot be read as a grid: it may be only half written. {error}"
-        ) from None
-    with opened:
-        several = [n for n, v in opened.data_vars.items() if v.ndim >= 2 and _is_numeric(v)]
+            f"{file}: no column of numbers is left for the values; the columns are"
+            f" {listed(frame)}. Numbers are written as 1.5."
+        )
+    y = first(numeric, VALUES) or numeric[-1]
+    return y, [c for c in numeric if c != y]
+
+
+def _of_grid(file: Path) -> dict[str, Any]:
+    with open_grid(file) as opened:
+        bounds = {c.attrs.get("bounds", c.encoding.get("bounds")) for c in opened.coords.values()}
+        several = [
+            str(name)
+            for name, values in opened.data_vars.items()
+            if values.ndim >= 2 and name not in bounds and _is_numeric(values)
+        ]
         if not several:
-            raise ConfigError(f"{file} has no variable of two dimensions or more.")
-        variable = several[0]
+            raise ConfigError(
+                f"{file} has no variable of numbers with two dimensions or more; it has"
+                f" {listed(opened.data_vars) or 'none'}."
+            )
+        variable = first(several, VALUES) or several[0]
         array = opened[variable]
-        names = {str(d).lower(): str(d) for d in array.dims}
-        lon, lat = _first(names, LON), _first(names, LAT)
-        found: dict[str, Any] = {"inputs": _grid_inputs(list(map(str, array.dims)))}
-        found |= {"task": f'"{_task(str(variable))}"', "variable": f'"{variable}"'}
-        if lon and lat:
+        dims = [str(d) for d in array.dims if array.sizes[d] > 1 or kind_of(str(d))]
+        found: dict[str, Any] = {"inputs": _grid_inputs(dims)}
+        found |= {"task": _text(_task(variable)), "variable": _text(variable)}
+        if {"lon", "lat"} <= set(found["inputs"]):
             found["crs"] = '"EPSG:4326"'
-        found |= _units(str(variable), array.attrs.get("units"))
-        if len(several) > 1:
-            found["#others"] = f"other variables: {', '.join(map(str, several[1:]))}"
+        found |= _units(variable, array.attrs.get("units"))
+        others = [name for name in several if name != variable]
+        if others:
+            found["#others"] = f"other variables: {listed(others)}"
     return found
 
 
 def _grid_inputs(dims: list[str]) -> list[str]:
-    order = [d for kind in (LON, LAT, TIME) for d in dims if d.lower() in kind]
-    return order + [d for d in dims if d not in order]
+    """Return the inputs of a grid: places, times, and others by their names."""
+    kinds = [kind_of(d) for d in dims]
+    known = [kind for kind in ("lon", "lat", "time") if kind in kinds]
+    return known + [d for d, kind in zip(dims, kinds, strict=True) if kind is None]
 
 
 def _is_numeric(values: Any) -> bool:
-    return pd.api.types.is_numeric_dtype(values.dtype)
-
-
-def _first(columns: dict[str, str], wanted: tuple[str, ...]) -> str | None:
-    return next((columns[name] for name in wanted if name in columns), None)
+    kind = getattr(values, "dtype", None)
+    return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
 
 
 def _task(column: str) -> str:
-    return UNITS.sub("", column).strip().lower().removesuffix("_conc")
+    return BRACKETS.sub("", column).strip().lower().removesuffix("_conc") or column
 
 
-def _units(column: str, given: str | None) -> dict[str, str]:
-    inside = UNITS.search(column)
+def _units(column: str, given: Any) -> dict[str, str]:
+    inside = BRACKETS.search(column)
     units = given or (inside and (inside[1] or inside[2]))
-    if units and not pd.isna(units):
-        return {"units": f'"{units}"'}
+    if units and not pd.isna(units) and units != "nan":
+        return {"units": _text(str(units))}
     return {"#units": 'units = "ug/m3"   # not in the file: say what they are'}
 
 
@@ -155,8 +167,13 @@ def _free(name: str, taken: list[str]) -> str:
     return found
 
 
+def _text(text: str) -> str:
+    """Return text in quotes, as TOML has it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
 def _list(names: list[str]) -> str:
-    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
+    return "[" + ", ".join(map(_text, names)) + "]"
 
 
 def _relative(file: Path, folder: Path) -> str:

@@ -1,30 +1,59 @@
 """Predictions into files: tables, grids by CF conventions, GeoTIFF, GeoJSON."""
 
-import importlib
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from mrgp.config.schema import ConfigError
+from mrgp.data import Observations
 from mrgp.prediction import Prediction
 
 KINDS = (".csv", ".parquet", ".nc", ".tif", ".geojson")
+NEEDS = {
+    ".parquet": ("pyarrow", "mrgp[io]"),
+    ".nc": ("h5netcdf", "mrgp[io]"),
+    ".tif": ("rioxarray", "rioxarray"),
+    ".geojson": ("geopandas", "mrgp[geo]"),
+}
+WORDS = {
+    "mean": "mean of the prediction",
+    "std": "standard deviation of the prediction",
+    "lower": "lower end of the central 95 % interval",
+    "upper": "upper end of the central 95 % interval",
+}
+AXES = {"longitude": "X", "latitude": "Y", "time": "T"}
+
+
+def check_out(path: Path) -> None:
+    """Refuse a file that cannot be written, before anything is computed for it."""
+    suffix = path.suffix.lower()
+    if suffix not in KINDS:
+        raise ConfigError(f"--out {path} ends in {suffix!r}; files end in {', '.join(KINDS)}.")
+    if path.is_dir():
+        raise ConfigError(f"--out {path} is a folder; give the name of a file.")
+    package, install = NEEDS.get(suffix, ("", ""))
+    if package and find_spec(package) is None:
+        raise ConfigError(
+            f"--out {path}: {suffix} files need {package}: pip install '{install}', or write .csv."
+        )
 
 
 def write_prediction(prediction: Prediction, path: Path, exceed: float | None = None) -> None:
     """Write mean, sd and a 95 % interval, and the probability to exceed a value if asked for."""
+    check_out(path)
     suffix = path.suffix.lower()
-    if suffix not in KINDS:
-        raise ConfigError(f"--out {path}: files end in {', '.join(KINDS)}; got {suffix!r}.")
-    path.parent.mkdir(parents=True, exist_ok=True)
     if suffix in (".nc", ".tif"):
         grid = _grid(prediction, exceed, path)
+        path.parent.mkdir(parents=True, exist_ok=True)
         _write_tif(grid, path) if suffix == ".tif" else grid.to_netcdf(path, engine="h5netcdf")
         return
     frame = prediction.to_frame()
     if exceed is not None:
         frame["exceedance"] = prediction.exceedance(exceed)
-    if suffix == ".geojson":
-        _shapes(frame, path).to_file(path, driver="GeoJSON")
+    shapes = _shapes(frame, prediction, path) if suffix == ".geojson" else None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if shapes is not None:
+        shapes.to_file(path, driver="GeoJSON")
     elif suffix == ".csv":
         frame.to_csv(path, index=False)
     else:
@@ -39,56 +68,78 @@ def _grid(prediction: Prediction, exceed: float | None, path: Path) -> Any:
             f"--out {path}: the places are no grid. Write a table, .csv or .parquet. ({error})"
         ) from None
     units = {"units": prediction.units} if prediction.units else {}
-    words = {
-        "mean": "mean of the prediction",
-        "std": "standard deviation of the prediction",
-        "lower": "lower end of the central 95 % interval",
-        "upper": "upper end of the central 95 % interval",
-    }
-    for name, text in words.items():
+    for name, text in WORDS.items():
         grid[name].attrs |= {"long_name": f"{prediction.task}: {text}", **units}
     if exceed is not None:
-        chance = prediction.exceedance(exceed).reshape(grid["mean"].shape)
-        grid["exceedance"] = (grid["mean"].dims, chance)
+        # Read back from the places, which may come in any order.
+        chance = Observations(prediction.support, prediction.exceedance(exceed)).to_grid()
+        grid["exceedance"] = (chance.dims, chance.to_numpy())
+        of = f"{exceed:g} {prediction.units}" if prediction.units else f"{exceed:g}"
         grid["exceedance"].attrs |= {
-            "long_name": f"probability that {prediction.task} exceeds {exceed:g}",
+            "long_name": f"probability that {prediction.task} exceeds {of}",
             "units": "1",
         }
+    _describe_axes(grid, prediction)
     from mrgp import __version__
 
+    reported = grid.attrs.pop("source", None)
     grid.attrs |= {
         "Conventions": "CF-1.11",
         "title": f"Predictions of {prediction.task}",
         "source": f"mrgp {__version__}",
     }
+    if reported is not None:
+        grid.attrs["reported_by"] = reported
     return grid
 
 
+def _describe_axes(grid: Any, prediction: Prediction) -> None:
+    """Say by CF attributes which dimensions are longitude, latitude and time."""
+    for name, quantity in _quantities(prediction).items():
+        if name in grid.coords and quantity in AXES:
+            grid[name].attrs |= {
+                "standard_name": quantity,
+                "long_name": quantity,
+                "axis": AXES[quantity],
+            }
+
+
+def _quantities(prediction: Prediction) -> dict[str, str]:
+    support = prediction.support
+    axes = support.axes or (None,) * support.dimension
+    pairs = zip(support.input_names, axes, strict=True)
+    return {name: axis.quantity for name, axis in pairs if axis is not None}
+
+
+def _by_quantity(prediction: Prediction) -> tuple[str | None, str | None]:
+    names = {quantity: name for name, quantity in _quantities(prediction).items()}
+    return names.get("longitude"), names.get("latitude")
+
+
 def _write_tif(grid: Any, path: Path) -> None:
-    try:
-        importlib.import_module("rioxarray")
-    except ImportError:
-        raise ImportError(
-            "GeoTIFF needs rioxarray: pip install rioxarray, or write .nc instead."
-        ) from None
-    dims = {d.lower(): d for d in map(str, grid["mean"].dims)}
-    x, y = dims.get("lon", dims.get("longitude")), dims.get("lat", dims.get("latitude"))
-    if x is None or y is None or any(grid.sizes[d] > 1 for d in grid.dims if d not in (x, y)):
+    __import__("rioxarray")
+    found = {grid[d].attrs.get("standard_name"): d for d in map(str, grid["mean"].dims)}
+    x, y = found.get("longitude"), found.get("latitude")
+    sizes = grid["mean"].sizes
+    if x is None or y is None or any(n > 1 for d, n in sizes.items() if d not in (x, y)):
         raise ConfigError(f"--out {path}: a GeoTIFF holds one map over lon and lat; write .nc.")
-    flat = grid[["mean", "std"]].squeeze(drop=True).transpose(y, x).sortby(y, ascending=False)
-    flat = flat.rio.set_spatial_dims(x, y).rio.write_crs("EPSG:4326")
-    flat.rio.to_raster(path)
+    names = [name for name in (*WORDS, "exceedance") if name in grid]
+    flat = grid[names].squeeze([d for d in sizes if d not in (x, y)], drop=True)
+    flat = flat.transpose(y, x).sortby(y, ascending=False)
+    flat.rio.set_spatial_dims(x, y).rio.write_crs("EPSG:4326").rio.to_raster(path)
 
 
-def _shapes(frame: Any, path: Path) -> Any:
+def _shapes(frame: Any, prediction: Prediction, path: Path) -> Any:
+    """Return a frame with geometries: those that it has, or points at its places."""
     if hasattr(frame, "to_crs"):
         return frame
     import geopandas
 
-    names = {c.lower(): c for c in frame}
-    lon, lat = names.get("lon"), names.get("lat")
-    if lon is None or lat is None:
-        raise ConfigError(f"--out {path}: GeoJSON needs shapes, or inputs named lon and lat.")
-    return geopandas.GeoDataFrame(
-        frame, geometry=geopandas.points_from_xy(frame[lon], frame[lat]), crs="EPSG:4326"
-    )
+    lon, lat = _by_quantity(prediction)
+    if lon not in frame or lat not in frame:
+        raise ConfigError(
+            f"--out {path}: GeoJSON needs shapes, or points with longitude and latitude. Write a"
+            " table, .csv or .parquet."
+        )
+    places = geopandas.points_from_xy(frame[lon], frame[lat])
+    return geopandas.GeoDataFrame(frame, geometry=places, crs="EPSG:4326")

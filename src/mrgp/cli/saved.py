@@ -1,0 +1,115 @@
+"""A saved fit: what it says of itself, what may be asked of it, and the files beside it."""
+
+from pathlib import Path
+from typing import Any
+
+import mrgp
+from mrgp.cli.app import note
+from mrgp.config import Config, ConfigError, Source, read_config, read_source
+from mrgp.config.names import did_you_mean, listed
+
+PICTURES = (".png", ".pdf", ".svg")
+
+
+def account(fit: mrgp.Fit, path: Path) -> dict[str, Any]:
+    """Return what a fit is, in words that JSON knows."""
+    return {
+        "fit": str(path),
+        "recipe": type(fit.recipe).__name__,
+        "status": fit.status.code,
+        "reasons": list(fit.reasons),
+        "inputs": list(fit.inputs),
+        "values": {f"{s}, {t}": used for (s, t), (used, _) in fit.counts.items()},
+        "missing": {f"{s}, {t}": lost for (s, t), (_, lost) in fit.counts.items()},
+        "parameters": {name: value.tolist() for name, value in fit.parameters().items()},
+    }
+
+
+def make_room(out: Path, config: Path) -> None:
+    """Make the folder of a fit before it is fitted, and refuse a file that is in use."""
+    if out.is_dir():
+        raise ValueError(f"--out {out} is a folder; give the name of a file.")
+    if config.resolve() in (out.resolve(), beside(out).resolve()):
+        raise ValueError(f"--out {out} would write over {config}; give another name.")
+    out.parent.mkdir(parents=True, exist_ok=True)
+
+
+def note_units(data: mrgp.Dataset) -> None:
+    """Say of which sources the units are not known, where those of others are."""
+    for observed in data:
+        units = data.units[observed.task]
+        if observed.units is None and units is not None:
+            note(
+                f"note: {observed.label} has no units; they are taken as {units}. Say so with"
+                " units = in the configuration."
+            )
+
+
+def check_asked(fit: mrgp.Fit, task: str | None, source: str | None, noise: bool) -> str | None:
+    """Refuse a task or source that was not fitted; return the task of a source with one."""
+    sources = dict.fromkeys(s for s, t in fit.processes if task in (None, t))
+    if task is not None and task not in fit.tasks:
+        raise ValueError(
+            f"--task {task!r} was not fitted; the fit has {listed(fit.tasks)}."
+            f"{did_you_mean(task, fit.tasks)}"
+        )
+    if source is not None and source not in sources:
+        raise ValueError(
+            f"--source {source!r} was not fitted; the fit has {listed(sources)}."
+            f"{did_you_mean(source, sources)}"
+        )
+    tasks = dict.fromkeys(t for s, t in fit.processes if source in (None, s))
+    if task is None and len(tasks) > 1:
+        raise ValueError(f"The fit has several tasks, {listed(tasks)}: say which with --task.")
+    if noise and source is None and len(sources) > 1:
+        raise ValueError(f"--noise is a source's: say whose with --source, {listed(sources)}.")
+    return task or next(iter(tasks))
+
+
+def check_picture(picture: Path | None) -> None:
+    """Refuse a picture of a kind that is not drawn."""
+    if picture is not None and picture.suffix.lower() not in PICTURES:
+        raise ValueError(f"--picture {picture} must end in {' or '.join(PICTURES)}.")
+
+
+def beside(fit: Path) -> Path:
+    """Return the file that keeps a fit's configuration."""
+    return fit.with_name(fit.name + ".toml")
+
+
+def config_of(fit: Path) -> Config | None:
+    """Return the configuration of a fit, where it is kept."""
+    return read_config(beside(fit)) if beside(fit).is_file() else None
+
+
+def like_a_source(fit: Path, file: Path, source: str | None) -> mrgp.Observations:
+    """Read a file that has the columns of one of the fit's sources."""
+    config = config_of(fit)
+    if config is None:
+        raise ConfigError(f"{beside(fit)} is not there: give a configuration instead of {file}.")
+    name = source or next(iter(config.sources))
+    if name not in config.sources:
+        raise ConfigError(
+            f"--source {name!r} was not fitted; the fit has {listed(config.sources)}."
+            f"{did_you_mean(name, config.sources)}"
+        )
+    Source.check_suffix(file)
+    return read_source(name, config.sources[name].model_copy(update={"file": file}), config)
+
+
+def draw(found: mrgp.Prediction, path: Path) -> None:
+    """Draw a prediction into a file."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from mrgp.plotting import plot_prediction
+
+    try:
+        figure = plot_prediction(found)
+    except ValueError as error:
+        raise ValueError(f"--picture {path}: {error} Give --grid, or leave it out.") from None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)

@@ -1,0 +1,187 @@
+"""Files as frames and grids, with the line at which one cannot be read."""
+
+import contextlib
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from mrgp.config.names import did_you_mean
+from mrgp.config.schema import SHAPES, TABLES, ConfigError
+
+DECIMAL_COMMA = r"\s*[+-]?\d+,\d+\s*"
+UNREADABLE = (ValueError, TypeError, OSError, KeyError, RuntimeError)
+
+
+@contextlib.contextmanager
+def told(where: str) -> Iterator[None]:
+    """Put the place before what went wrong there."""
+    try:
+        yield
+    except (ValueError, TypeError, OSError, KeyError) as error:
+        text = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+        # Which function found out is nothing to those who wrote a file.
+        text = re.sub(r"^(from_frame|from_grid)(: | )", "", text).rstrip(".")
+        end = "" if text.endswith("?") else "."
+        raise ConfigError(f"{text}{end}" if where in text else f"{where}: {text}{end}") from error
+
+
+def require(path: Path, folder: bool = False) -> None:
+    """Refuse a file that is not there, with the nearest name that is."""
+    if path.is_file() or (folder and path.is_dir()):
+        return
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder; give a file.")
+    there = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+    raise ConfigError(f"There is no file {path}.{did_you_mean(path.name, there)}")
+
+
+def read_frame(path: Path) -> Any:
+    """Read a table or shapes."""
+    require(path)
+    suffix = path.suffix.lower()
+    if suffix not in (*TABLES, *SHAPES):
+        known = ", ".join((*TABLES, *SHAPES))
+        raise ConfigError(f"{path} ends in {path.suffix!r}; tables and shapes end in {known}.")
+    with told(str(path)):
+        frame = _read(path, suffix)
+        if len(frame) == 0:
+            raise ConfigError("there are names of columns, but no rows below them")
+    return frame
+
+
+def read_coordinate(column: Any, where: str) -> Any:
+    """Return a column of numbers as it is, and one of text as dates."""
+    if not _is_text(column):
+        return column
+    try:
+        return pd.to_datetime(column, format="ISO8601", utc=_has_zone(column))
+    except (ValueError, TypeError):
+        pass
+    wrong = _no_numbers(column)
+    if wrong.all():
+        dates: Any = pd.to_datetime(column, format="ISO8601", errors="coerce", utc=True)
+        wrong = dates.isna() & column.notna()
+    raise ConfigError(
+        f"{where}, line {line_of(wrong)}: {column[wrong].iloc[0]!r} is neither a number nor a date"
+        " in the form 2022-02-19 or 2022-02-19T13:00. Other forms of dates can be read in two ways,"
+        " so rewrite the column."
+    )
+
+
+def check_numbers(column: Any, where: str) -> None:
+    """Refuse text among numbers, and say at which line."""
+    if not _is_text(column) or column.notna().sum() == 0:
+        return
+    wrong = _no_numbers(column)
+    if wrong.any():
+        raise ConfigError(
+            f"{where}, line {line_of(wrong)}: {column[wrong].iloc[0]!r} is no number. Leave missing"
+            " values empty, and write 1.5 for one and a half."
+        )
+
+
+def _no_numbers(column: Any) -> Any:
+    numbers: Any = pd.to_numeric(column, errors="coerce")
+    return numbers.isna() & column.notna()
+
+
+def line_of(rows: Any) -> int:
+    """Return the line of a file with a header at which the first of some rows stands."""
+    return int(rows.to_numpy().argmax()) + 2
+
+
+def open_grid(path: Path) -> xr.Dataset:
+    """Open a NetCDF file of either format, or a Zarr store."""
+    require(path, folder=True)
+    if path.suffix.lower() != ".zarr":
+        require(path)
+    try:
+        if path.suffix.lower() == ".zarr":
+            return xr.open_zarr(path, chunks=None, consolidated=False)
+        with path.open("rb") as file:
+            # The first bytes tell the two formats apart.
+            engine: Any = "scipy" if file.read(3) == b"CDF" else "h5netcdf"
+        return xr.open_dataset(path, engine=engine)
+    except UNREADABLE as error:
+        raise _broken(path, error) from None
+
+
+def load_grid(grid: xr.Dataset, path: Path) -> xr.Dataset:
+    """Read all of a grid that is open: only now is it known whether the file is whole."""
+    try:
+        return grid.load()
+    except UNREADABLE as error:
+        raise _broken(path, error) from None
+
+
+def _broken(path: Path, error: Exception) -> ConfigError:
+    size = f" ({path.stat().st_size} bytes)" if path.is_file() else ""
+    reason = str(error).strip().split("\n")[0].rstrip(".")
+    return ConfigError(
+        f"{path}{size} cannot be read as a grid: {reason}. It may be only half written; load or"
+        " copy it again."
+    )
+
+
+def _read(path: Path, suffix: str) -> Any:
+    if suffix == ".csv":
+        return _read_csv(path)
+    try:
+        return pd.read_parquet(path) if suffix == ".parquet" else _geopandas().read_file(path)
+    except UNREADABLE as error:
+        reason = str(error).strip().split("\n")[0].rstrip(".")
+        raise ConfigError(f"it cannot be read: {reason}") from None
+
+
+def _read_csv(path: Path) -> Any:
+    """Read columns between commas, semicolons or tabs; names that come twice stay the same."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            head = file.readline()
+        separator = max(",;\t", key=head.count)
+        settings = {"sep": separator, "skipinitialspace": True, "encoding": "utf-8-sig"}
+        frame = pd.read_csv(path, **settings)
+        if separator != "," and any(map(_has_decimal_comma, (frame[c] for c in frame))):
+            frame = pd.read_csv(path, decimal=",", **settings)
+    except UnicodeDecodeError:
+        raise ConfigError("the text is not in UTF-8. Save the file as CSV in UTF-8") from None
+    except pd.errors.EmptyDataError:
+        raise ConfigError("the file is empty") from None
+    except pd.errors.ParserError as error:
+        reason = str(error).split("C error: ")[-1].strip()
+        raise ConfigError(f"{reason}. {_UNEVEN}") from None
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise ConfigError(f"rows have more fields than the {frame.shape[1]} names above. {_UNEVEN}")
+    names = next(csv.reader([head], delimiter=separator, skipinitialspace=True))
+    if len(names) == frame.shape[1]:
+        frame.columns = [n.strip() or old for n, old in zip(names, frame.columns, strict=True)]
+    return frame
+
+
+_UNEVEN = "Numbers with a decimal comma need a semicolon between columns"
+
+
+def _has_decimal_comma(column: Any) -> bool:
+    return _is_text(column) and bool(column.dropna().astype(str).str.fullmatch(DECIMAL_COMMA).any())
+
+
+def _is_text(column: Any) -> bool:
+    return pd.api.types.is_string_dtype(column) or pd.api.types.is_object_dtype(column)
+
+
+def _has_zone(column: Any) -> bool:
+    """Tell whether dates have offsets, which may differ from row to row."""
+    return bool(column.astype(str).str.contains(r"(?:Z|\d[+-]\d\d:?\d\d)$").any())
+
+
+def _geopandas() -> Any:
+    try:
+        import geopandas
+    except ImportError:
+        raise ImportError("Shapes need geopandas: pip install 'mrgp[geo]'.") from None
+    return geopandas

@@ -1,0 +1,72 @@
+"""What the names of columns and dimensions mean: places, times, windows."""
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+
+LON = ("lon", "longitude", "lng", "long")
+LAT = ("lat", "latitude")
+TIME = ("time", "datetime", "date", "timestamp", "measurementdategmt", "date_time", "hour", "day")
+STARTS = ("start", "from", "begin", "time_start", "start_time", "date_start", "start_date")
+ENDS = ("end", "until", "to", "time_end", "end_time", "date_end", "end_date")
+BRACKETS = re.compile(r"\(([^)]+)\)|\[([^\]]+)\]")
+KINDS = {"lon": LON, "lat": LAT, "time": (*TIME, *STARTS)}
+
+
+def plain(name: str) -> str:
+    """Return a name in lower case, without units, blanks and words that add nothing.
+
+    >>> [plain(n) for n in ("Longitude (deg)", "Site Lat", "Start Time", "time_utc", "NO2 [ppb]")]
+    ['longitude', 'lat', 'start_time', 'time', 'no2']
+    """
+    words = re.split(r"[^a-z0-9.]+", BRACKETS.sub(" ", name).strip().lower())
+    kept = [w for w in words if w not in ("", "site", "station", "utc", "gmt", "deg", "degrees")]
+    return "_".join(kept)
+
+
+def kind_of(name: str) -> str | None:
+    """Tell whether a name is one of longitudes, latitudes or times."""
+    return next((kind for kind, words in KINDS.items() if plain(name) in words), None)
+
+
+def first(names: Iterable[str], wanted: Sequence[str]) -> str | None:
+    """Return the first name that is among those wanted, which are in order of preference."""
+    known = {plain(name): name for name in reversed(list(names))}
+    return next((known[word] for word in wanted if word in known), None)
+
+
+def match(names: Sequence[str], inputs: Sequence[str]) -> dict[str, str]:
+    """Return which input each name stands for: its own, one of its kind, or the next left.
+
+    >>> match(["time", "latitude", "longitude"], ["lon", "lat", "time"])
+    {'time': 'time', 'latitude': 'lat', 'longitude': 'lon'}
+    """
+    found = {name: name for name in names if name in inputs}
+
+    def left() -> list[str]:
+        return [name for name in inputs if name not in found.values()]
+
+    for name in names:
+        kind = kind_of(name)
+        same = [given for given in left() if kind is not None and kind_of(given) == kind]
+        if name not in found and same:
+            found[name] = same[0]
+    for name in names:
+        # A name that means something else is not taken for what is left.
+        other = [given for given in left() if None in (kind_of(name), kind_of(given))]
+        if name not in found and other:
+            found[name] = other[0]
+    return {name: found[name] for name in names if name in found}
+
+
+def did_you_mean(name: str, known: Iterable[object]) -> str:
+    """Return a question with the nearest of the names that are there, or nothing."""
+    names = {str(k).lower(): str(k) for k in known}
+    near = difflib.get_close_matches(name.lower(), names, 1, 0.5)
+    return f" Did you mean {names[near[0]]!r}?" if near else ""
+
+
+def listed(names: Iterable[object], most: int = 12) -> str:
+    """Return names with commas between them, the first few of many."""
+    shown = [str(name) for name in names]
+    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")

@@ -1,0 +1,169 @@
+"""Where predictions are wanted: tables, shapes, and grids written as text."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mrgp.config.files import read_coordinate, read_frame, told
+from mrgp.config.names import ENDS, STARTS, did_you_mean, first, kind_of, listed
+from mrgp.config.schema import Config, ConfigError
+from mrgp.inference import Fit
+from mrgp.io import from_frame
+from mrgp.supports import Axis, Support
+
+MOST_PLACES = 10**7
+WINDOWS = (("start", "end"), ("lower", "upper"))
+Columns = tuple[str, ...]
+
+
+def read_places(path: Path, fit: Fit, config: Config | None) -> Support:
+    """Read places: columns named as the inputs or as those of a source, and geometries."""
+    frame = read_frame(path)
+    with told(str(path)):
+        shapes = "geometry" in frame
+        located = _located(fit) if shapes else {}
+        made = {"geometry": frame["geometry"]} if shapes else {}
+        settings: dict[str, list[str]] = {"x": [], "start": [], "end": []}
+        for name in (n for n in fit.inputs if n not in located.values()):
+            found = _columns(name, frame, config)
+            parts = ("x",) if len(found) == 1 else ("start", "end")
+            for part, column in zip(parts, found, strict=True):
+                given = name if part == "x" else f"{name}_{part}"
+                made[given] = read_coordinate(frame[column], f"column {column!r}")
+                settings[part].append(given)
+        chosen: Any = {part: columns or None for part, columns in settings.items()}
+        if shapes:
+            same = set(located) == set(located.values())
+            chosen |= {"geometry": "geometry", "inputs": list(fit.inputs) if same else located}
+        else:
+            chosen["crs"] = _crs(fit)
+        return from_frame(_like(frame, made), **chosen)
+
+
+def grid_support(text: str, fit: Fit) -> Support:
+    """Make a grid of points of "lon=-0.5:0.3:0.01,lat=51.3:51.7:0.01,time=2022-02-19T12:00"."""
+    sides: dict[str, np.ndarray] = {}
+    quantities = _quantities(fit)
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        name, _, span = (piece.strip() for piece in part.partition("="))
+        if name not in fit.inputs or not span:
+            raise ConfigError(
+                f"--grid has {part!r}; it needs name=first:last:step or name=value for each of"
+                f" {listed(fit.inputs)}.{did_you_mean(name, fit.inputs)}"
+            )
+        if name in sides:
+            raise ConfigError(f"--grid has {name!r} twice.")
+        sides[name] = _dates(name, span) if quantities[name] == "time" else _numbers(name, span)
+    lost = [name for name in fit.inputs if name not in sides]
+    if lost:
+        example = "2022-02-19T12:00" if quantities[lost[0]] == "time" else "first:last:step"
+        raise ConfigError(
+            f"--grid lacks the input {lost[0]!r}; the fit has {listed(fit.inputs)}. Add"
+            f" {lost[0]}={example}."
+        )
+    count = int(np.prod([float(len(side)) for side in sides.values()]))
+    if count > MOST_PLACES:
+        raise ConfigError(f"--grid has {count:,} points; {MOST_PLACES:,} are the most. Step wider.")
+    mesh = np.meshgrid(*[np.arange(len(sides[n])) for n in fit.inputs], indexing="ij")
+    frame = pd.DataFrame(
+        {n: sides[n][index.ravel()] for n, index in zip(fit.inputs, mesh, strict=True)}
+    )
+    with told("--grid"):
+        return from_frame(frame, list(fit.inputs), crs=_crs(fit))
+
+
+def _columns(name: str, frame: Any, config: Config | None) -> Columns:
+    """Return the column of an input, or those of its windows: by its name, a source's, its kind."""
+    there = [str(c) for c in frame]
+    if name in there:
+        return (name,)
+    for start, end in WINDOWS:
+        if f"{name}_{start}" in there and f"{name}_{end}" in there:
+            return f"{name}_{start}", f"{name}_{end}"
+    kind = kind_of(name)
+    for source in (config.sources if config else {}).values():
+        window = tuple(c for c in (source.start, source.end) if c in there)
+        if kind == "time" and len(window) == 2:
+            return window
+        same = [c for c in source.x if c in there and kind is not None and kind_of(c) == kind]
+        if same:
+            return (same[0],)
+    ends = first(there, STARTS), first(there, ENDS)
+    if kind == "time" and ends[0] and ends[1]:
+        return ends[0], ends[1]
+    same = [c for c in there if kind is not None and kind_of(c) == kind]
+    if same:
+        return (same[0],)
+    beside = " beside the geometry" if "geometry" in there else ""
+    raise ConfigError(
+        f"a column {name!r} is needed{beside}; the columns are {listed(there)}."
+        f"{did_you_mean(name, there)}"
+    )
+
+
+def _like(frame: Any, columns: dict[str, Any]) -> Any:
+    """Make a frame of the same rows; geometries keep their CRS."""
+    made = pd.DataFrame(columns, index=frame.index)
+    return made if "geometry" not in columns else type(frame)(made, geometry="geometry")
+
+
+def _quantities(fit: Fit) -> dict[str, str | None]:
+    axes: tuple[Axis | None, ...] = fit.axes or (None,) * len(fit.inputs)
+    # Covariates, which come last, have no axis.
+    known = dict(zip(fit.inputs, axes, strict=False))
+    return {name: axis.quantity if axis else None for name, axis in known.items()}
+
+
+def _located(fit: Fit) -> dict[str, str]:
+    """Return the inputs that a geometry gives, by the names that it gives them."""
+    quantities = _quantities(fit)
+    found = {q: name for name, q in quantities.items() if q in ("longitude", "latitude")}
+    if len(found) == 2:
+        return {"lon": found["longitude"], "lat": found["latitude"]}
+    if "x" in fit.inputs and "y" in fit.inputs:
+        return {"x": "x", "y": "y"}
+    raise ConfigError(f"the fit has no places on Earth; its inputs are {listed(fit.inputs)}")
+
+
+def _crs(fit: Fit) -> str | None:
+    return "EPSG:4326" if "longitude" in _quantities(fit).values() else None
+
+
+def _numbers(name: str, span: str) -> np.ndarray:
+    try:
+        numbers = [float(part) for part in span.split(":")]
+    except ValueError:
+        numbers = []
+    if len(numbers) == 1 and np.isfinite(numbers[0]):
+        return np.array(numbers)
+    if len(numbers) != 3 or not (numbers[2] > 0 and -np.inf < numbers[0] <= numbers[1] < np.inf):
+        raise ConfigError(
+            f"--grid: {name}={span} is neither a number nor first:last:step, such as 0:1:0.1 with a"
+            " positive step."
+        )
+    start, last, step = numbers
+    count = np.floor((last - start) / step * (1 + 1e-9)) + 1
+    if count > MOST_PLACES:
+        raise ConfigError(f"--grid: {name}={span} has {count:,.0f} steps. Step wider.")
+    return np.round(start + step * np.arange(int(count)), 10)
+
+
+def _dates(name: str, span: str) -> np.ndarray:
+    parts = span.split("/")
+    try:
+        if len(parts) in (1, 3):
+            first_date = pd.to_datetime(parts[0], format="ISO8601")
+            if len(parts) == 1:
+                return pd.DatetimeIndex([first_date]).to_numpy()
+            last = pd.to_datetime(parts[1], format="ISO8601")
+            dates = pd.date_range(first_date, last, freq=parts[2])
+            if len(dates):
+                return dates.to_numpy()
+    except (ValueError, TypeError):
+        pass
+    raise ConfigError(
+        f"--grid: {name}={span} is neither a date such as 2022-02-19T12:00 nor first/last/step,"
+        " such as 2022-02-19T00:00/2022-02-19T06:00/1h."
+    )

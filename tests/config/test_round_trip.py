@@ -1,0 +1,232 @@
+"""From files to maps and scores, against the same by the functions."""
+
+import json
+import warnings
+
+import geopandas
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+import xarray as xr
+
+import mrgp
+from mrgp.cli import command
+from mrgp.config import read_config, read_data
+
+GRID = "time=2022-02-19T00:00/2022-02-19T01:00/1h,lat=51.4:51.6:0.1,lon=-0.3:0:0.1"
+
+
+@pytest.fixture(scope="module")
+def by_hand(city):
+    frame = pd.read_csv(city.folder / "sensors.csv", parse_dates=["time"])
+    settings = {"crs": "EPSG:4326", "inputs": ["lon", "lat", "time"], "task": "no2"}
+    sensors = mrgp.from_frame(
+        frame, ["lon", "lat", "time"], "no2", name="sensors", units="ug/m3", **settings
+    )
+    with xr.open_dataset(city.folder / "sat.nc") as grid:
+        sat = mrgp.from_grid(grid.load(), "no2", name="sat", **settings)
+    optimiser = mrgp.LBFGS(max_steps=3, starts=1, candidates=0)
+    return mrgp.fit(mrgp.MRGP(), mrgp.Dataset([sensors, sat]), optimiser=optimiser, progress=None)
+
+
+def predict(city, tmp_path, name, *arguments):
+    out = tmp_path / name
+    assert command(["predict", str(city.fit), "-o", str(out), *map(str, arguments)]) == 0
+    return out
+
+
+def test_a_fit_of_files_is_the_fit_of_the_same_data(city, by_hand):
+    loaded = mrgp.load(city.fit)
+    for name, value in by_hand.parameters().items():
+        np.testing.assert_allclose(loaded.parameters()[name], value, rtol=1e-9)
+
+
+def test_a_table_of_places_has_the_values_of_predict(city, by_hand, tmp_path, capsys):
+    places = pd.read_csv(city.folder / "test.csv", parse_dates=["time"])
+    support = mrgp.from_frame(places, ["lon", "lat", "time"], crs="EPSG:4326")
+    wanted = mrgp.predict(by_hand, support)
+    at = city.folder / "test.csv"
+    for name, read in (("p.csv", pd.read_csv), ("p.parquet", pd.read_parquet)):
+        out = predict(city, tmp_path, name, "--at", at, "--exceed", 32)
+        frame = read(out)
+        np.testing.assert_allclose(frame["mean"], wanted.mean, rtol=1e-9)
+        np.testing.assert_allclose(frame["std"], wanted.std, rtol=1e-9)
+        np.testing.assert_allclose(frame["exceedance"], wanted.exceedance(32.0), atol=1e-9)
+        np.testing.assert_allclose(frame["lon"], places["lon"], atol=1e-9)
+        assert (pd.to_datetime(frame["time"]) == places["time"]).all()
+        assert f"wrote {out}" in capsys.readouterr().out
+
+
+def test_a_grid_follows_cf_and_has_each_value_in_its_place(city, by_hand, tmp_path):
+    picture = tmp_path / "pictures" / "map.png"
+    out = predict(
+        city, tmp_path, "new/map.nc", "--grid", GRID, "--exceed", 30, "--picture", picture
+    )
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    with xr.open_dataset(out) as grid:
+        assert grid.attrs["Conventions"] == "CF-1.11"
+        assert grid["mean"].attrs["units"] == "ug/m3"
+        assert grid["exceedance"].attrs["long_name"] == "probability that no2 exceeds 30 ug/m3"
+        assert {n: grid[n].attrs["axis"] for n in ("lon", "lat", "time")} == {
+            "lon": "X",
+            "lat": "Y",
+            "time": "T",
+        }
+        assert grid["lon"].attrs["standard_name"] == "longitude"
+        assert grid["lon"].attrs["units"] == "degrees_east"
+        assert dict(grid["mean"].sizes) == {"lon": 4, "lat": 3, "time": 2}
+        for lon, lat, time in ((-0.3, 51.6, 0), (0.0, 51.4, 1), (-0.1, 51.5, 1)):
+            hour = pd.Timestamp("2022-02-19") + pd.Timedelta(time, "h")
+            place = pd.DataFrame({"lon": [lon], "lat": [lat], "time": [hour]})
+            support = mrgp.from_frame(place, ["lon", "lat", "time"], crs="EPSG:4326")
+            alone = mrgp.predict(by_hand, support)
+            cell = grid.sel(lon=lon, lat=lat, method="nearest").sel(time=hour)
+            np.testing.assert_allclose(cell["mean"], alone.mean[0], rtol=1e-9)
+            np.testing.assert_allclose(cell["exceedance"], alone.exceedance(30.0)[0], atol=1e-9)
+
+
+def test_a_grid_of_places_in_any_order_has_each_value_in_its_place(city, tmp_path):
+    table = pd.read_csv(predict(city, tmp_path, "grid.csv", "--grid", GRID, "--exceed", 30))
+    shuffled = table.sample(frac=1.0, random_state=3)[["time", "lat", "lon"]]
+    shuffled.to_csv(tmp_path / "places.csv", index=False)
+    at = tmp_path / "places.csv"
+    with xr.open_dataset(predict(city, tmp_path, "s.nc", "--at", at, "--exceed", 30)) as grid:
+        for row in table.itertuples():
+            cell = grid.sel(lon=row.lon, lat=row.lat, method="nearest").sel(time=row.time)
+            np.testing.assert_allclose(cell["mean"], row.mean, rtol=1e-9)
+            np.testing.assert_allclose(cell["exceedance"], row.exceedance, atol=1e-9)
+
+
+SQUARES = [shapely.box(-0.3, 51.4, -0.1, 51.5), shapely.box(-0.1, 51.45, 0.05, 51.6)]
+
+
+@pytest.mark.parametrize("shapes", [SQUARES, [s.centroid for s in SQUARES]], ids=["areas", "points"])
+def test_shapes_of_any_crs_and_format_have_the_same_predictions(city, tmp_path, shapes):
+    hours = pd.to_datetime(["2022-02-19T01:00", "2022-02-19T02:00"])
+    frame = geopandas.GeoDataFrame({"time": hours}, geometry=shapes, crs="EPSG:4326")
+    found = {}
+    for crs, suffix in ((4326, "gpkg"), (27700, "gpkg"), (3857, "shp"), (4326, "geojson")):
+        file = tmp_path / f"areas{crs}.{suffix}"
+        moved = frame.to_crs(crs)
+        if suffix == "shp":
+            moved["time"] = moved["time"].dt.strftime("%Y-%m-%dT%H:%M")
+        moved.to_file(file)
+        out = predict(city, tmp_path, f"p{crs}{suffix}.geojson", "--polygons", file)
+        found[crs, suffix] = geopandas.read_file(out)
+    first = found[4326, "gpkg"]
+    for other in found.values():
+        np.testing.assert_allclose(other["mean"], first["mean"], rtol=1e-6)
+        np.testing.assert_allclose(other["std"], first["std"], rtol=1e-6)
+        assert other.crs.to_epsg() == 4326
+        gaps = shapely.hausdorff_distance(other.geometry.to_numpy(), frame.geometry.to_numpy())
+        assert gaps.max() < 1e-6
+    fit = mrgp.load(city.fit)
+    support = mrgp.from_frame(frame, "time", geometry="geometry")
+    np.testing.assert_allclose(first["mean"], mrgp.predict(fit, support).mean, rtol=1e-9)
+
+
+def test_evaluate_gives_the_scores_of_evaluate(city, by_hand, capsys):
+    test = pd.read_csv(city.folder / "test.csv", parse_dates=["time"])
+    support = mrgp.from_frame(test, ["lon", "lat", "time"], crs="EPSG:4326")
+    found = mrgp.predict(by_hand, support, source="sensors", noise=True)
+    wanted = mrgp.evaluate(found, test["no2"].to_numpy())
+    capsys.readouterr()
+    assert command(["evaluate", str(city.fit), str(city.folder / "test.csv"), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert list(printed) == ["sensors, no2"]
+    assert printed["sensors, no2"] == pytest.approx(wanted)
+    assert command(["evaluate", str(city.fit), str(city.config)]) == 0
+    table = capsys.readouterr().out
+    assert "sensors" in table
+    assert "sat" in table
+
+
+def test_json_is_one_object_and_progress_goes_to_stderr(city, workplace, capsys):
+    assert command(["fit", "city.toml", "-o", "new/again.mrgp", "--json"]) == 0
+    said = capsys.readouterr()
+    content = json.loads(said.out)
+    assert content["recipe"] == "MRGP"
+    assert content["values"] == {"sensors, no2": 24, "sat, no2": 36}
+    assert said.err
+    assert command(["info", "new/again.mrgp", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == content
+
+
+def test_quiet_says_nothing(city, workplace, capfd):
+    calls = (
+        ["init", "sensors.csv", "sat.nc"],
+        ["fit", "city.toml", "-o", "a.mrgp"],
+        ["predict", "a.mrgp", "--at", "test.csv", "--picture", "none.png"],
+        ["predict", "a.mrgp", "--grid", GRID, "--picture", "map.png"],
+        ["evaluate", "a.mrgp", "test.csv"],
+        ["info", "a.mrgp"],
+    )
+    codes = [command([*call, "--quiet"]) for call in calls]
+    said = capfd.readouterr()
+    assert codes == [0, 0, 1, 0, 0, 0]
+    assert said.out == ""
+    assert said.err.startswith("error: --picture none.png")
+    assert len(said.err.splitlines()) <= 6
+
+
+def test_a_configuration_named_as_the_fit_is_kept(workplace, capsys):
+    before = (workplace / "city.toml").read_text()
+    assert command(["fit", "city.toml", "-o", "city.mrgp", "--quiet"]) == 0
+    assert (workplace / "city.toml").read_text() == before
+    assert (workplace / "city.mrgp.toml").read_text() == before
+
+
+def test_auto_chooses_fits_and_predicts(workplace, capsys):
+    text = 'inputs = ["time"]\n[sources.s]\nfile = "s.csv"\ny = "v"\nx = ["time"]\n'
+    rows = [f"2022-02-19T{h:02}:00,{h * 0.5 + 3}" for h in range(6)]
+    (workplace / "s.csv").write_text("\n".join(["time,v", *rows]))
+    (workplace / "s.toml").write_text(text)
+    assert command(["fit", "s.toml", "--quiet"]) == 0
+    assert command(["predict", "fit.mrgp", "--grid", "time=2022-02-19T02:00"]) == 0
+    frame = pd.read_csv("prediction.csv")
+    assert abs(frame["mean"][0] - 4.0) < 0.5
+
+
+@pytest.mark.parametrize("form", ["nc3", "zarr", "parquet", "geojson", "gpkg", "shp", "turned"])
+def test_every_form_of_a_file_gives_the_same_data(workplace, form):
+    wanted = read_data(read_config(workplace / "city.toml"))
+    text = (workplace / "city.toml").read_text()
+    frame = pd.read_csv("sensors.csv", parse_dates=["time"])
+    with xr.open_dataset("sat.nc") as opened:
+        grid = opened.load()
+    with warnings.catch_warnings():
+        # Zarr's own, of the version of its format.
+        warnings.simplefilter("ignore")
+        text = text.replace(*write_as(form, frame, grid))
+    if form in ("geojson", "gpkg", "shp"):
+        text = text.replace('x = ["lon", "lat", "time"]\ncrs = "EPSG:4326"', 'x = ["time"]')
+    (workplace / "other.toml").write_text(text)
+    found = read_data(read_config(workplace / "other.toml"))
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one.support.bounds, other.support.bounds, atol=1e-6)
+        np.testing.assert_array_equal(one.y, other.y)
+        assert one.support.inputs == other.support.inputs
+
+
+def write_as(form, frame, grid):
+    if form == "nc3":
+        grid.to_netcdf("sat3.nc", engine="scipy")
+        return '"sat.nc"', '"sat3.nc"'
+    if form == "zarr":
+        grid.to_zarr("sat.zarr")
+        return '"sat.nc"', '"sat.zarr"'
+    if form == "turned":
+        names = {"lon": "longitude", "lat": "latitude"}
+        turned = grid.rename(names).transpose("longitude", "time", "latitude")
+        turned.expand_dims(level=[0.0]).to_netcdf("turned.nc", engine="h5netcdf")
+        return '"sat.nc"', '"turned.nc"'
+    if form == "parquet":
+        frame.to_parquet("sensors.parquet")
+        return '"sensors.csv"', '"sensors.parquet"'
+    if form == "shp":
+        frame["time"] = frame["time"].dt.strftime("%Y-%m-%dT%H:%M")
+    shapes = geopandas.points_from_xy(frame["lon"], frame["lat"])
+    frame = frame.drop(columns=["lon", "lat"])
+    geopandas.GeoDataFrame(frame, geometry=shapes, crs="EPSG:4326").to_file(f"sensors.{form}")
+    return '"sensors.csv"', f'"sensors.{form}"'
