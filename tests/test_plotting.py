@@ -247,3 +247,10 @@ def test_a_function_has_a_gap_where_nothing_is_predicted(axes):
         np.testing.assert_array_equal(at[~np.isnan(at)], x)
     (band,) = axes.collections
     assert len(band.get_paths()) == 2
+
+
+def test_repeated_inputs_are_no_gaps(axes):
+    x = np.repeat(np.arange(6.0), 3)
+    one = np.ones((1, 18))
+    plot_function(Prediction(mrgp.points(x[:, None]), "u", None, None, one, x[None], one), axes)
+    assert not np.isnan(axes.get_lines()[0].get_xdata()).any()

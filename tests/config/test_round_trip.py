@@ -101,7 +101,9 @@ def test_a_grid_of_places_in_any_order_has_each_value_in_its_place(city, tmp_pat
 SQUARES = [shapely.box(-0.3, 51.4, -0.1, 51.5), shapely.box(-0.1, 51.45, 0.05, 51.6)]
 
 
-@pytest.mark.parametrize("shapes", [SQUARES, [s.centroid for s in SQUARES]], ids=["areas", "points"])
+@pytest.mark.parametrize(
+    "shapes", [SQUARES, [s.centroid for s in SQUARES]], ids=["areas", "points"]
+)
 def test_shapes_of_any_crs_and_format_have_the_same_predictions(city, tmp_path, shapes):
     hours = pd.to_datetime(["2022-02-19T01:00", "2022-02-19T02:00"])
     frame = geopandas.GeoDataFrame({"time": hours}, geometry=shapes, crs="EPSG:4326")
@@ -124,6 +126,33 @@ def test_shapes_of_any_crs_and_format_have_the_same_predictions(city, tmp_path, 
     fit = mrgp.load(city.fit)
     support = mrgp.from_frame(frame, "time", geometry="geometry")
     np.testing.assert_allclose(first["mean"], mrgp.predict(fit, support).mean, rtol=1e-9)
+
+
+def test_eastings_and_windows_of_a_source_are_known_where_predictions_are_wanted(workplace, capsys):
+    frame = pd.read_csv("sensors.csv", parse_dates=["time"])
+    places = geopandas.points_from_xy(frame["lon"], frame["lat"], crs="EPSG:4326").to_crs(27700)
+    frame = frame.assign(x=places.x, y=places.y, Until=frame["time"] + pd.Timedelta("1h"))
+    frame.drop(columns=["lon", "lat"]).to_csv("plane.csv", index=False)
+    text = (workplace / "city.toml").read_text().replace("sensors.csv", "plane.csv")
+    text = text.replace('x = ["lon", "lat", "time"]\ncrs = "EPSG:4326"', PLANE)
+    (workplace / "plane.toml").write_text(text.replace('["lon", "lat", "time"]', ORDER))
+    assert command(["fit", "plane.toml", "--quiet"]) == 0
+    fit = mrgp.load("fit.mrgp")
+    assert fit.inputs == ("time", "lon", "lat")
+    frame.rename(columns={"time": "time_start", "Until": "time_end"})[
+        ["time_start", "time_end", "lon", "lat"]
+    ].to_csv("degrees.csv", index=False)
+    found = {}
+    for name in ("plane", "degrees"):
+        assert command(["predict", "fit.mrgp", "--at", f"{name}.csv", "--quiet"]) == 0
+        found[name] = pd.read_csv("prediction.csv")
+        assert (pd.to_datetime(found[name]["time_end"]) == frame["Until"]).all()
+    np.testing.assert_allclose(found["plane"]["mean"], found["degrees"]["mean"], rtol=1e-6)
+    np.testing.assert_allclose(found["plane"]["lon"], frame["lon"], atol=1e-6)
+
+
+PLANE = 'x = ["x", "y"]\nstart = "time"\nend = "Until"\ncrs = "EPSG:27700"'
+ORDER = '["time", "lon", "lat"]'
 
 
 def test_evaluate_gives_the_scores_of_evaluate(city, by_hand, capsys):

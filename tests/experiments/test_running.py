@@ -286,11 +286,12 @@ def test_models_of_the_paper_are_run_beside_ours_where_asked_for(biased):
     assert models(preset="paper") == [*ours, "mr-dgp:paper"]
     assert models(models=["mr-dgp:paper"]) == ["mr-dgp:paper"]
     assert models(preset="paper", quick=True) == [*biased.quick.models, "mr-dgp:paper"]
+    assert models(preset="auto") == [*ours, "auto"]
     command = ["run", "fusion", "--preset", "paper"]
     refused = CliRunner().invoke(app, command)
     assert refused.exit_code != 0
-    assert "fusion has no models of preset 'paper'. It has none." in str(refused.exception)
-    with pytest.raises(experiments.ExperimentError, match=r"preset 'pape'. It has paper."):
+    assert "fusion has no models of preset 'paper'. It has auto." in str(refused.exception)
+    with pytest.raises(experiments.ExperimentError, match=r"preset 'pape'. It has auto, paper."):
         models(preset="pape")
 
 
@@ -316,6 +317,16 @@ def test_a_model_of_the_paper_is_fitted_from_its_start():
     assert found["kernel.lengthscale"] == pytest.approx(0.1, rel=0.05)
     assert found["noise_variance[fine]"] == pytest.approx(0.1, rel=0.05)
     assert found["kernel.variance"] == pytest.approx(1.0, rel=0.05)
+
+
+def test_the_model_of_a_file_may_be_chosen_for_the_data():
+    spec = ModelSpec(recipe="auto", sources=["fine"])
+    assert spec.build() == "auto"
+    case = experiments.DATA["dependent"].load(0, noise=0.5)
+    fit = spec.fit(spec.view(case.data), 0)
+    assert fit.reasons[0] == "There is one source, fine, and one task, y."
+    with pytest.raises(ValueError, match='"auto" chooses kernel itself; leave it out'):
+        ModelSpec(recipe="auto", kernel="RBF")
 
 
 def process(i):

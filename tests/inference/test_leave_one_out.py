@@ -308,3 +308,11 @@ def test_places_are_dates_and_degrees_where_they_were():
     support = dataclasses.replace(support, axes=(hours, east, None))
     text = "when 1970-01-02T12:30:00 UTC, lon 10.02000, height 7"
     assert place_in_words(support, 0) == text
+
+
+def test_constant_values_have_an_account_too():
+    x = np.arange(40.0)[:, None]
+    data = mrgp.Dataset([mrgp.Observations(mrgp.points(x), np.full(40, 3.0), name="flat")])
+    text = mrgp.fit(mrgp.MRGP(), data, progress=None).leave_one_out().summary()
+    assert "40" in text
+    assert "nan" not in text

@@ -54,17 +54,45 @@ def test_a_biased_source_elsewhere_gets_a_line():
     recipe, reasons = mrgp.choose(mrgp.Dataset([near, far]), target="few")
     assert isinstance(recipe, mrgp.MRGP)
     assert (recipe.bias, recipe.target) == ("affine", "few")
-    assert "a line for the bias" in reasons[-1]
+    assert "too few for a map: a scale and an offset" in reasons[-1]
+
+
+def test_two_networks_of_points_see_the_same_places():
+    x = np.linspace(0.0, 10.0, 40)[:, None]
+    rng = np.random.default_rng(1)
+    y = np.sin(x[:, 0])
+    good = observed(x, y + 0.05 * rng.normal(size=40), "good")
+    cheap = observed(x + 0.01, 20 + 2 * y + 0.05 * rng.normal(size=40), "cheap")
+    recipe, reasons = mrgp.choose(mrgp.Dataset([good, cheap]), target="good")
+    assert "40 of the target's 40 values lie where another source sees." in reasons
+    assert isinstance(recipe, mrgp.MRDGP)
+
+
+def test_of_sources_that_never_meet_nothing_is_claimed():
+    x = np.linspace(0.0, 10.0, 30)[:, None]
+    apart = [observed(x + 100 * i, np.sin(x[:, 0]) + 5 * i, f"s{i}") for i in range(2)]
+    choice = mrgp.choose(mrgp.Dataset(apart))
+    assert isinstance(choice.recipe, mrgp.MRGP)
+    assert choice.reasons[-1].startswith("Neither a bias nor shared errors can be told")
+
+
+def test_a_coarse_target_is_seen_by_the_points_inside_it():
+    x = np.linspace(0.05, 9.95, 50)[:, None]
+    cells = mrgp.intervals(np.arange(10.0), np.arange(1.0, 11.0), inputs="x")
+    coarse = mrgp.Observations(cells, np.sin(np.arange(0.5, 10.0)), name="cells", task="u")
+    data = mrgp.Dataset([observed(x, np.sin(x[:, 0])), coarse])
+    reasons = mrgp.choose(data, target="cells").reasons
+    assert "10 of the target's 10 values lie where another source sees." in reasons
 
 
 def test_sources_that_share_errors_are_weighted():
     choice = mrgp.choose(dependent(0, noise=0.5).data)
     assert isinstance(choice.recipe, mrgp.MRGP)
     assert choice.weights == "auto"
-    assert "share errors" in choice.reasons[-1]
+    assert choice.reasons[-1].startswith("fine and coarse: they share errors: composite weights")
     apart = mrgp.choose(dependent(0, noise=0.5, independent=True).data)
     assert apart.weights is None
-    assert "each has errors of its own" in apart.reasons[-1]
+    assert "no sign that they share errors" in apart.reasons[-1]
 
 
 def test_several_tasks_get_latent_functions():

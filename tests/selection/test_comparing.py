@@ -82,3 +82,17 @@ def test_models_of_a_list_are_named_by_their_class(data):
     found = mrgp.compare(brief, data, number=2, by="rmse", progress=None)
     assert set(found.table.index) == {"MRGP", "MRGP-2", "VBAgg"}
     assert "rmse_se" in found.table
+
+
+def test_known_noise_is_that_of_each_value_held_out():
+    rng = np.random.default_rng(0)
+    x = np.linspace(0.0, 10.0, 60)
+    noise = np.where(np.arange(60) % 2, 1.0, 1e-4)
+    y = 3 + np.sin(x) + np.sqrt(noise) * rng.normal(size=60)
+    seen = mrgp.Observations(mrgp.points(x[:, None]), y, noise_variance=noise)
+    data = mrgp.Dataset([seen])
+    found = mrgp.compare({"one": mrgp.MRGP(mrgp.RBF())}, data, number=3, progress=None)
+    alone = mrgp.fit(mrgp.MRGP(mrgp.RBF()), data, progress=None).leave_one_out().scores()
+    assert found.table.loc["one", "nlpd"] == pytest.approx(alone["overall"]["nlpd"], abs=0.3)
+    # One noise for all would cover all exact values and too few of the others.
+    assert found.table.loc["one", "nlpd"] < 0.2

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 import mrgp
-from mrgp.cli.app import app, is_quiet, progress, say
+from mrgp.cli.app import STOPPED, app, is_quiet, progress, say
 from mrgp.cli.saved import (
     account,
     beside,
@@ -37,6 +37,7 @@ from mrgp.config import (
 Saved = Annotated[Path, typer.Argument(help="A saved fit.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Task = Annotated[str | None, typer.Option(help="Task to predict; needed if there are several.")]
+TABLE_WIDTH = 120
 SCORES = ("rmse", "mae", "crps", "nlpd", "coverage_50", "coverage_95", "width_95", "n")
 
 
@@ -85,9 +86,11 @@ def fit_config(
     shutil.copyfile(config, beside(out))
     if as_json:
         _print_json(account(done, out))
-        return
-    say(done.summary())
-    say(f"wrote {out} and {beside(out)}; next: mrgp predict {out} --at FILE, or --grid ...")
+    else:
+        say(done.summary())
+        say(f"wrote {out} and {beside(out)}; next: mrgp predict {out} --at FILE, or --grid ...")
+    if done.status.code == "interrupted":
+        raise typer.Exit(STOPPED)
 
 
 @app.command()
@@ -163,7 +166,9 @@ def evaluate(
     for process, found in scores.items():
         table.add_row(*process, *(f"{found[name]:.4g}" for name in SCORES))
     if not is_quiet():
-        Console().print(table)
+        console = Console()
+        console.width = max(console.width, TABLE_WIDTH)
+        console.print(table)
 
 
 @app.command()

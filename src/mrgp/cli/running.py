@@ -27,7 +27,7 @@ def run(
     models: Annotated[str | None, typer.Option(help="Models, separated by commas.")] = None,
     preset: Annotated[
         str | None,
-        typer.Option(help="'paper': models with the paper's own settings, beside ours."),
+        typer.Option(help="'paper': the paper's own settings beside ours; 'auto': the choice."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
     jobs: Annotated[

@@ -108,8 +108,11 @@ def draw(found: mrgp.Prediction, path: Path) -> None:
 
     try:
         figure = plot_prediction(found)
-    except ValueError as error:
-        raise ValueError(f"--picture {path}: {error} Give --grid, or leave it out.") from None
+    except ValueError:
+        raise ValueError(
+            f"--picture {path}: a picture needs a single input, or places that are a full grid. Ask"
+            " for --grid, or leave --picture out."
+        ) from None
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
     plt.close(figure)

@@ -39,6 +39,10 @@ def read_config(path: Path) -> Config:
     if not path.is_file():
         what = "is a folder, not a configuration" if path.is_dir() else "is not there"
         raise ConfigError(f"The configuration {path} {what}. `mrgp init FILES` writes one.")
+    if path.suffix.lower() != ".toml":
+        raise ConfigError(
+            f"{path} is no configuration, which ends in .toml. `mrgp init {path}` writes one."
+        )
     try:
         text = path.read_text(encoding="utf-8-sig")
         content: dict[str, Any] = tomllib.loads(text)
@@ -61,7 +65,7 @@ def _explain(path: Path, text: str, content: dict[str, Any], error: ValidationEr
     """Return what is wrong first, at its line, with the nearest name that would be right."""
     problems = [(p, _keys(content, p)) for p in error.errors()]
     # A choice of forms reports each of them; an unknown key, or the deepest complaint, is meant.
-    problem, loc = max(problems, key=lambda p: (p[0]["type"] == "extra_forbidden", len(p[1])))
+    problem, loc = max(problems, key=lambda p: (_plainness(p[0]), len(p[1])))
     line = _line(text, loc)
     where = f"{path}, line {line}" if line else str(path)
     key = ".".join(loc)
@@ -72,6 +76,12 @@ def _explain(path: Path, text: str, content: dict[str, Any], error: ValidationEr
     if problem["type"] == "missing":
         return f"{where}: the key {key!r} is missing."
     return f"{where}: {key}: {_reason(problem)}"
+
+
+def _plainness(problem: Any) -> int:
+    """Rank an unknown key first, and a table where a word was expected last."""
+    word_wanted = problem["type"] == "literal_error" and isinstance(problem["input"], dict)
+    return 2 if problem["type"] == "extra_forbidden" else int(not word_wanted)
 
 
 def _reason(problem: Any) -> str:
@@ -119,6 +129,7 @@ def _line(text: str, loc: list[str]) -> int | None:
             keys = [*table, *name[1].replace('"', "").split(".")]
         else:
             continue
-        if keys == loc[: len(keys)] and len(keys) > depth:
-            best, depth = number, len(keys)
+        shared = min(len(keys), len(loc))
+        if keys[:shared] == loc[:shared] and shared > depth:
+            best, depth = number, shared
     return best

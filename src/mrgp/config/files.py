@@ -26,6 +26,7 @@ def told(where: str) -> Iterator[None]:
         text = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
         # Which function found out is nothing to those who wrote a file.
         text = re.sub(r"^(from_frame|from_grid)(: | )", "", text).rstrip(".")
+        text = re.sub(r"^source '[^']*', (task '[^']*': )", r"\1", text)
         end = "" if text.endswith("?") else "."
         raise ConfigError(f"{text}{end}" if where in text else f"{where}: {text}{end}") from error
 
@@ -55,7 +56,13 @@ def read_frame(path: Path) -> Any:
 
 
 def read_coordinate(column: Any, where: str) -> Any:
-    """Return a column of numbers as it is, and one of text as dates."""
+    """Return a column of numbers as it is, and one of text as dates; each row must have one."""
+    gaps = column.isna()
+    if gaps.any():
+        raise ConfigError(
+            f"{where} is empty in {gaps.sum()} of {len(gaps)} rows, first in line {line_of(gaps)}."
+            " A value needs a place and a time: fill them in, or remove those rows"
+        )
     if not _is_text(column):
         return column
     try:

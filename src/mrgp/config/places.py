@@ -8,6 +8,7 @@ import pandas as pd
 
 from mrgp.config.files import read_coordinate, read_frame, told
 from mrgp.config.names import ENDS, STARTS, did_you_mean, first, kind_of, listed
+from mrgp.config.reading import projected
 from mrgp.config.schema import Config, ConfigError
 from mrgp.inference import Fit
 from mrgp.io import from_frame
@@ -22,24 +23,32 @@ def read_places(path: Path, fit: Fit, config: Config | None) -> Support:
     """Read places: columns named as the inputs or as those of a source, and geometries."""
     frame = read_frame(path)
     with told(str(path)):
-        shapes = "geometry" in frame
-        located = _located(fit) if shapes else {}
-        made = {"geometry": frame["geometry"]} if shapes else {}
-        settings: dict[str, list[str]] = {"x": [], "start": [], "end": []}
+        made, located, chosen = _on_earth(frame, fit, config)
         for name in (n for n in fit.inputs if n not in located.values()):
             found = _columns(name, frame, config)
             parts = ("x",) if len(found) == 1 else ("start", "end")
             for part, column in zip(parts, found, strict=True):
                 given = name if part == "x" else f"{name}_{part}"
-                made[given] = read_coordinate(frame[column], f"column {column!r}")
-                settings[part].append(given)
-        chosen: Any = {part: columns or None for part, columns in settings.items()}
-        if shapes:
-            same = set(located) == set(located.values())
-            chosen |= {"geometry": "geometry", "inputs": list(fit.inputs) if same else located}
-        else:
-            chosen["crs"] = _crs(fit)
+                made[given] = frame[column]
+                chosen[part] = [*chosen.get(part, []), given]
+        for column in (c for c in made if c != "geometry"):
+            made[column] = read_coordinate(made[column], f"column {column!r}")
+        same = set(located) == set(located.values())
+        chosen["inputs"] = list(fit.inputs) if same else located
         return from_frame(_like(frame, made), **chosen)
+
+
+def _on_earth(
+    frame: Any, fit: Fit, config: Config | None
+) -> tuple[dict[str, Any], dict[str, str], dict[str, Any]]:
+    """Return columns of geometries or eastings and northings, and the inputs that they give."""
+    if "geometry" in frame:
+        return {"geometry": frame["geometry"]}, _located(fit), {"geometry": "geometry"}
+    for source in (config.sources if config else {}).values():
+        flat = projected(source)
+        if flat and set(flat) <= set(frame) and not any(kind_of(str(c)) == "lon" for c in frame):
+            return {c: frame[c] for c in flat}, _located(fit), {"x": flat, "crs": source.crs}
+    return {}, {}, {"crs": _crs(fit)}
 
 
 def grid_support(text: str, fit: Fit) -> Support:
@@ -77,19 +86,19 @@ def grid_support(text: str, fit: Fit) -> Support:
 def _columns(name: str, frame: Any, config: Config | None) -> Columns:
     """Return the column of an input, or those of its windows: by its name, a source's, its kind."""
     there = [str(c) for c in frame]
+    kind, sources = kind_of(name), list((config.sources if config else {}).values())
+    windows = [(s.start, s.end) for s in sources if kind == "time" and s.start and s.end]
+    windows += [(f"{name}_{start}", f"{name}_{end}") for start, end in WINDOWS]
+    # A source's windows come before a name: its column of times may be where windows start.
+    for start, end in windows:
+        if start in there and end in there:
+            return start, end
     if name in there:
         return (name,)
-    for start, end in WINDOWS:
-        if f"{name}_{start}" in there and f"{name}_{end}" in there:
-            return f"{name}_{start}", f"{name}_{end}"
-    kind = kind_of(name)
-    for source in (config.sources if config else {}).values():
-        window = tuple(c for c in (source.start, source.end) if c in there)
-        if kind == "time" and len(window) == 2:
-            return window
-        same = [c for c in source.x if c in there and kind is not None and kind_of(c) == kind]
-        if same:
-            return (same[0],)
+    columns = [c for s in sources for c in s.x if c in there]
+    same = [c for c in columns if kind is not None and kind_of(c) == kind]
+    if same:
+        return (same[0],)
     ends = first(there, STARTS), first(there, ENDS)
     if kind == "time" and ends[0] and ends[1]:
         return ends[0], ends[1]

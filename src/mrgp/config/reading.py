@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import xarray as xr
 
 from mrgp.config.files import (
@@ -33,16 +34,13 @@ def read_source(name: str, source: Source, config: Config) -> Observations:
     """Read one source; what goes wrong is told with its name and file."""
     with told(f"source {name!r}, {source.file}"):
         read = _grid if source.kind == "grid" else _frame
-        made = read(name, source, config)
-        if not made.observed.any():
-            values = f"{len(made)} values of {made.task!r}"
-            raise ConfigError(f"all {values} are missing. Leave the source out")
-    return made
+        return read(name, source, config)
 
 
 def _frame(name: str, source: Source, config: Config) -> Observations:
     frame = read_frame(source.file)
     _check_columns(source, frame)
+    _check_windows(source, frame)
     wanted = [*source.x, source.start, source.end, source.y]
     noise = source.noise_variance
     wanted += [noise if isinstance(noise, str) else None]
@@ -98,15 +96,22 @@ def _check_columns(source: Source, frame: Any) -> None:
                 )
 
 
+def _check_windows(source: Source, frame: Any) -> None:
+    periods = source.start and isinstance(frame[source.start].dtype, pd.PeriodDtype)
+    if (source.start is None) != (source.end is None) and not periods:
+        given, lost = ("start", "end") if source.start else ("end", "start")
+        raise ConfigError(f"{given} = needs {lost} = too, the column of where windows {lost}")
+
+
 def _named(source: Source, inputs: list[str] | None, frame: Any) -> dict[str, str]:
     """Return new names of columns, so that they are those of the inputs in any order."""
     if inputs is None:
         return {}
     given = _geometry_inputs(source, frame)
     # Eastings and northings keep the names by which they are known, and become lon and lat.
-    flat = [c for c in source.x if _is_projected(source) and c.lower() in PLANE]
-    given += ["lon", "lat"] if len(flat) == 2 else []
-    columns = [c for c in source.x if len(flat) != 2 or c not in flat]
+    flat = projected(source)
+    given += ["lon", "lat"] if flat else []
+    columns = [c for c in source.x if c not in flat]
     window = [source.start] if source.start else []
     found = match([*columns, *window], [name for name in inputs if name not in given])
     there = [*given, *columns, *window]
@@ -132,8 +137,11 @@ def _geometry_inputs(source: Source, frame: Any) -> list[str]:
     return ["lon", "lat"] if located else ["x", "y"]
 
 
-def _is_projected(source: Source) -> bool:
-    return bool(source.crs) and not any(kind_of(c) in ("lon", "lat") for c in source.x)
+def projected(source: Source) -> list[str]:
+    """Return the two columns of coordinates in a projected CRS, where a source has such."""
+    flat = [c for c in source.x if c.lower() in PLANE]
+    located = any(kind_of(c) in ("lon", "lat") for c in source.x)
+    return flat if source.crs and len(flat) == 2 and not located else []
 
 
 def _lack(which: str, there: list[str], found: list[str], inputs: list[str]) -> None:
@@ -156,6 +164,7 @@ def _grid(name: str, source: Source, config: Config) -> Observations:
         whole, dims = _ordered(load_grid(opened, source.file), wanted, config.inputs)
         if whole[wanted].dtype.kind not in "fiu":
             raise ConfigError(f"the variable {wanted!r} has no numbers, but {whole[wanted].dtype}")
+        _check_widths(source, whole)
         return from_grid(
             whole,
             wanted,
@@ -171,6 +180,14 @@ def _grid(name: str, source: Source, config: Config) -> Observations:
             kind=source.values,
             time_unit=config.time_unit,
         )
+
+
+def _check_widths(source: Source, grid: xr.Dataset) -> None:
+    for dim, width in (source.width or {}).items():
+        dated = dim in grid.coords and grid[dim].dtype.kind == "M"
+        if dated != isinstance(width, str):
+            wanted = 'a duration such as "1h"' if dated else "a number, in the units of its values"
+            raise ConfigError(f"width of {dim!r} must be {wanted}; got {width!r}")
 
 
 def _ordered(

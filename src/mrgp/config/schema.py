@@ -1,7 +1,7 @@
 """What a configuration says."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -97,3 +97,13 @@ class Config(BaseModel):
                 + ("; weights = stands before the tables" if unused[0] == "weights" else "")
             )
         return model
+
+    @field_validator("weights")
+    @classmethod
+    def check_weights(cls, weights: Any, info: Any) -> Any:
+        """Refuse weights of sources that are not there."""
+        known = info.data.get("sources", {})
+        unknown = [n for n in weights if n not in known] if isinstance(weights, dict) else []
+        if unknown and known:
+            raise ValueError(f"{unknown[0]!r} is no source; the sources are {', '.join(known)}")
+        return weights

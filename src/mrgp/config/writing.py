@@ -65,7 +65,8 @@ def _grid(prediction: Prediction, exceed: float | None, path: Path) -> Any:
         grid = prediction.to_grid()
     except ValueError as error:
         raise ConfigError(
-            f"--out {path}: the places are no grid. Write a table, .csv or .parquet. ({error})"
+            f"--out {path}: the places are no grid: {plain_reason(error)}. Write a table, .csv or"
+            " .parquet."
         ) from None
     units = {"units": prediction.units} if prediction.units else {}
     for name, text in WORDS.items():
@@ -91,6 +92,11 @@ def _grid(prediction: Prediction, exceed: float | None, path: Path) -> Any:
     if reported is not None:
         grid.attrs["reported_by"] = reported
     return grid
+
+
+def plain_reason(error: ValueError) -> str:
+    """Return why places are no grid, without the names of functions."""
+    return str(error).removeprefix("to_grid: ").split(" Use to_frame")[0].rstrip(".")
 
 
 def _describe_axes(grid: Any, prediction: Prediction) -> None:

@@ -82,7 +82,7 @@ def _figures(
             yield slug("maps", variant, model), _maps(case, found)
 
 
-Sizes = dict[str, dict[int, Sequence[Cell]]]
+Sizes = dict[str, dict[int, list[Cell]]]
 
 
 def _sizes(replicates: Sequence[Sequence[Cell]]) -> Sizes:
@@ -90,7 +90,7 @@ def _sizes(replicates: Sequence[Sequence[Cell]]) -> Sizes:
     found: Sizes = {}
     for cells in replicates:
         quantity, _, size = cells[0].variant.rpartition("-")
-        found.setdefault(quantity, {})[int(size)] = cells
+        found.setdefault(quantity, {}).setdefault(int(size), []).extend(cells)
     return found
 
 

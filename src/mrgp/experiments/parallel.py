@@ -26,12 +26,12 @@ def in_processes(
     jobs = 1 if anew else max(1, min(jobs, len(there), len(tasks)))
     # Processes that begin anew: a copy of one in which JAX runs can hang.
     fresh = multiprocessing.get_context("spawn")
-    shares = fresh.Queue()
-    for job in range(jobs):
-        shares.put(there[job::jobs])
-    each: dict[str, Any] = {"initializer": _settle, "initargs": (shares,)}
-    if anew:
-        each = {"max_tasks_per_child": 1}
+    each: dict[str, Any] = {"max_tasks_per_child": 1}
+    if not anew:
+        shares = fresh.Queue()
+        for job in range(jobs):
+            shares.put(there[job::jobs])
+        each = {"initializer": _settle, "initargs": (shares,)}
     with (
         _environment(ONE_THREAD),
         ProcessPoolExecutor(jobs, fresh, **each) as pool,

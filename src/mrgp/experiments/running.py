@@ -45,7 +45,8 @@ def run(
     replicates: seeds, folds or sites. What was recorded has, beside the mean over folds or sites,
     the `pooled` one over all values held out.
 
-    `preset` adds models with the paper's own settings to ours ("paper").
+    `preset` adds models with the paper's own settings to ours ("paper"), or the one that is chosen
+    for the data ("auto").
 
     With `out`, `out/name` gets the configuration and the versions, scores by replicate and costs
     (CSV), the summary (JSON, Markdown), predictions (NetCDF) and figures (PNG); nothing but the

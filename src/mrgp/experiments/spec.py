@@ -3,18 +3,18 @@
 import contextlib
 import dataclasses
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from mrgp import datasets, models
+from mrgp import models
 from mrgp._types import float64
 from mrgp.data import Dataset
-from mrgp.datasets import Recording, Simulation
 from mrgp.experiments.conditioning import condition_on
 from mrgp.experiments.parts import KernelSpec, OptimiserSpec, make_inducing, make_kernel
+from mrgp.experiments.replicates import DATA, ExperimentError, Replicates
 from mrgp.inference import CompositeWeights, Fit, Status, adjust_curvature, fit
 from mrgp.inference.composite import weigh_sources
 from mrgp.inference.objectives import check_model, is_deep
@@ -24,67 +24,11 @@ from mrgp.supports import GaussLegendre
 FILE = "experiment.toml"
 
 
-class ExperimentError(ValueError):
-    """An experiment that cannot be found, read or run as asked."""
-
-
-class Replicates(NamedTuple):
-    """What an experiment is repeated over: any seeds, or the folds or sites that there are.
-
-    `load` takes a seed, or one of `names()`, and the settings of a variant. `names` takes those
-    settings that `varies` lists. `scored` is what scores are of, where not of the replicate.
-
-    >>> DATA["inter_task"].choose([1])
-    {1: '20-21 June'}
-    """
-
-    noun: str
-    load: Callable[..., Simulation | Recording]
-    names: Callable[..., Sequence[str]] | None = None
-    scored: str | None = None
-    varies: tuple[str, ...] = ()
-
-    def choose(
-        self, numbers: Sequence[int] | None, settings: Mapping[str, Any] | None = None
-    ) -> dict[int, Any]:
-        """Return the replicates of some numbers, or all that there are, by number."""
-        if self.names is None:
-            return {number: number for number in numbers or ()}
-        chosen_by = {k: v for k, v in (settings or {}).items() if k in self.varies}
-        there = dict(enumerate(self.names(**chosen_by)))
-        chosen = list(there) if numbers is None else list(numbers)
-        wrong = [number for number in chosen if number not in there]
-        if wrong:
-            count = f"are {len(there)} {self.noun}s, 0 to {len(there) - 1}"
-            raise ExperimentError(
-                f"There {count if len(there) > 1 else f'is one {self.noun}, 0'}; {self.noun}"
-                f" {wrong[0]} was asked for. Ask for --seeds {len(there)} or fewer."
-            )
-        return {number: there[number] for number in chosen}
-
-
-DATA = {
-    "dependent": Replicates("seed", datasets.dependent),
-    "dependent_map": Replicates("seed", datasets.dependent_map),
-    "mcmc_dependent": Replicates("seed", datasets.mcmc_dependent),
-    "biased": Replicates("seed", datasets.biased),
-    "biases": Replicates("seed", datasets.biases),
-    "mixing": Replicates("seed", datasets.mixing),
-    "scaling": Replicates("seed", datasets.scaling),
-    "inter_task": Replicates("fold", datasets.inter_task, datasets.folds),
-    "inter_task_laqn": Replicates("site", datasets.inter_task_laqn, datasets.laqn_sites),
-    "fusion": Replicates("fold", datasets.fusion, datasets.fusion_folds),
-    "london_no2": Replicates(
-        "fold", datasets.london_no2, datasets.london_folds, scored="site", varies=("protocol",)
-    ),
-}
-
-
 Cost = Literal["cpu_seconds", "seconds", "peak_mb", "predict_seconds", "predict_peak_mb"]
 Simulator = Literal[
     "dependent", "dependent_map", "mcmc_dependent", "biased", "biases", "mixing", "scaling"
 ]
-Preset = Literal["paper"]
+Preset = Literal["paper", "auto"]
 KERNELS = ("kernel", "kernel_f", "kernel_w", "kernel_base", "kernel_deep")
 
 
@@ -98,8 +42,9 @@ class ModelSpec(BaseModel):
     kernel's parameters, `noise` those of noise variances, or variances to start from. `bases` has
     kernels of a deep model's bases by source. `nodes` is how many Gauss-Legendre nodes a region has
     along each side, where it has any. With `sample`, parameters are fitted to so many values of
-    each source, drawn at random, and the posterior is that of all. A `preset` of "paper"
-    has the paper's kernels, starting values, sizes and steps; it is run where it is asked for.
+    each source, drawn at random, and the posterior is that of all. The recipe "auto" is the model
+    that is chosen for the data. A `preset` is run where it is asked for: "paper" has the paper's
+    kernels, starting values, sizes and steps, "auto" the automatic choice.
 
     >>> ModelSpec(recipe="MRGPRN", kernel_w="constant", options={"latents": 2}).build().latents
     2
@@ -107,7 +52,7 @@ class ModelSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     preset: Preset | None = None
-    recipe: Literal["MRGP", "VBAgg", "MRGPRN", "MRDGP", "Cascade"]
+    recipe: Literal["MRGP", "VBAgg", "MRGPRN", "MRDGP", "Cascade", "auto"]
     center_point: bool = False
     kernel: KernelSpec | None = None
     kernel_f: KernelSpec | None = None
@@ -131,6 +76,8 @@ class ModelSpec(BaseModel):
     @model_validator(mode="after")
     def check(self) -> "ModelSpec":
         """Make the recipe once, so that a wrong setting is known when the file is read."""
+        if self.recipe == "auto":
+            return self._check_auto()
         try:
             self._check_names()
             made, _ = self.build(), self._optimiser()
@@ -140,6 +87,14 @@ class ModelSpec(BaseModel):
         self._check_sample()
         if self.weights == "curvature" and not isinstance(made, models.MRGP):
             raise ValueError(f'weights = "curvature" goes with MRGP; got {self.recipe}')
+        return self
+
+    def _check_auto(self) -> "ModelSpec":
+        """Refuse settings of a model that is yet to be chosen."""
+        free = {"preset", "recipe", "sources", "tasks", "own_tasks"}
+        given = sorted(self.model_fields_set - free)
+        if given:
+            raise ValueError(f'recipe = "auto" chooses {given[0]} itself; leave it out')
         return self
 
     def _check_sample(self) -> None:
@@ -164,7 +119,9 @@ class ModelSpec(BaseModel):
             raise ValueError(f"{self.recipe} has no {unknown[0]}=; it has {', '.join(known)}")
 
     def build(self) -> Any:
-        """Make the recipe."""
+        """Make the recipe; "auto" is left to `fit`."""
+        if self.recipe == "auto":
+            return "auto"
         recipe = getattr(models, self.recipe)(**self._settings())
         if self.averages is not None:
             recipe = models.Dependent(recipe, self.averages)
@@ -176,6 +133,8 @@ class ModelSpec(BaseModel):
         A deep model takes over the parts of an earlier fit that had the same data.
         """
         recipe, settings = self.build(), {"key": key, "progress": None}
+        if recipe == "auto":
+            return fit(recipe, data, **settings)
         if is_deep(recipe):
             return fit(recipe, data, **settings, optimiser=self._optimiser(), reuse=earlier)
         if self.weights == "curvature":

@@ -11,6 +11,7 @@ from mrgp.supports import Axis, Support
 
 FEWEST = 5
 CLEAR = 3.0
+LEAST = 1e-12
 EDGE = 1.96
 RARE = 0.01
 
@@ -107,7 +108,7 @@ def check_residuals(
         pairs = np.zeros((n, n))
         pairs[np.arange(n), near] = 1.0 / n
         pairs = 0.5 * (pairs + pairs.T)
-        product = float(residuals @ pairs @ residuals) / square
+        product = float(residuals @ pairs @ residuals) / square if square else 0.0
         expected = float(np.sum(pairs * covariance))
         # The mean square in the denominator takes off what the two have in common.
         pairs = pairs - expected / n * np.eye(n)
@@ -116,7 +117,7 @@ def check_residuals(
     return ResidualCheck(
         values=n,
         mean=float(residuals.mean()),
-        mean_z=float(residuals.sum() / np.sqrt(covariance.sum())),
+        mean_z=float(residuals.sum() / np.sqrt(max(covariance.sum(), LEAST))),
         spread=float(np.sqrt(square)),
         spread_z=float((square - 1) * n / np.sqrt(2 * np.sum(covariance**2))),
         beyond=float(np.mean(np.abs(residuals) > EDGE)),

@@ -167,6 +167,8 @@ def _values(
     fit: Fit, process: tuple[str, str], data: Dataset | None
 ) -> tuple[Vector, Matrix, Support]:
     """Return residuals of a process from its mean, their covariance, and their support."""
+    if data is not None:
+        data = fit.same_data(data, "variogram")
     if data is None or is_exact(fit):
         found = kept(fit, "variogram", OTHERWISE)
         rows = found.rows[process]
@@ -177,7 +179,7 @@ def _values(
             f"variogram: {type(fit.recipe).__name__} is not one Gaussian, and its covariance is in"
             " no simple form; fit mrgp.MRGP() to see how the values vary over distance."
         )
-    seen = fit.recipe.view(fit.same_data(data, "variogram"))
+    seen = fit.recipe.view(data)
     position = fit.processes.index(process)
     observations = seen[process].dropna()
     chosen = _drawn(len(observations))

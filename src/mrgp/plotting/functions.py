@@ -77,7 +77,8 @@ def _along(support: Support) -> tuple[Float[np.ndarray, " n"], np.ndarray]:
 def _gaps(x: Float[np.ndarray, " n"]) -> np.ndarray:
     """Return the places before which values in ascending order leave a gap."""
     steps = np.diff(x)
-    return 1 + np.flatnonzero(steps > GAP * np.median(steps)) if len(steps) else steps.astype(int)
+    usual = np.median(steps[steps > 0]) if np.any(steps > 0) else np.inf
+    return 1 + np.flatnonzero(steps > GAP * usual)
 
 
 def plot_bias_map(bias_map: BiasMap, axes: "Axes | None" = None) -> "Axes":

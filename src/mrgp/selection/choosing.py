@@ -13,9 +13,11 @@ from mrgp.inference.progress import as_progress
 from mrgp.kernels import RBF, Kernel, Matern12, Matern32, separable
 from mrgp.models import MRDGP, MRGP, MRGPRN
 from mrgp.selection.folds import clock_of
-from mrgp.supports import Boxes, Geometry, Polygons, Support
+from mrgp.selection.targets import meets, target_of
+from mrgp.supports import Boxes, Polygons
 
 SAMPLE = 300
+MOST = 900
 FEWEST = 10
 CLEAR = 3.0
 MARGIN = 1.0
@@ -72,7 +74,7 @@ class _Look:
 
     def __init__(self, data: Dataset, target: Any, key: int, progress: Any):
         self.data, self.key, self.progress = data, key, progress
-        self.process = _target(data, target)
+        self.process = target_of(data, target)
         self.reasons: list[str] = []
         self.kernels: dict[str, Kernel] = {}
         self.words: dict[str, str] = {}
@@ -89,13 +91,16 @@ class _Look:
             return MRGP(kernel=self.kernel(source)), None
         self.say(f"There are {len(self.data)} sources of one task, {task}; the target is {source}.")
         kernel = self.kernel(source)
-        biased = self.bias(kernel)
-        if biased and self.overlap() >= FEWEST:
+        met = self.overlap(self.data)
+        if met == 0:
+            self.say("Neither a bias nor shared errors can be told where sources never meet.")
+            return MRGP(kernel=kernel, target=source), None
+        if not self.bias(kernel, self.data):
+            return MRGP(kernel=kernel, target=source), self.weights(kernel)
+        if met >= FEWEST:
             return self.tree(), None
-        if biased:
-            self.say("Too few of the target's values lie where others see: a line for the bias.")
-            return MRGP(kernel=kernel, bias="affine", target=source), None
-        return MRGP(kernel=kernel, target=source), self.weights(kernel)
+        self.say("That is too few for a map: a scale and an offset for each source.")
+        return MRGP(kernel=kernel, bias="affine", target=source), None
 
     def several_tasks(self) -> tuple[Any, str | None]:
         """Choose among models of several tasks."""
@@ -103,17 +108,21 @@ class _Look:
         others = [name for name in self.data.tasks if name != task]
         self.say(f"There are several tasks: {task}, to be predicted, and {', '.join(others)}.")
         kernel = self.kernel(source, task)
-        several = self.data.select(task=task)
-        if len(several) > 1 and self.bias(kernel, several) and self.overlap(several) >= FEWEST:
-            return self.tree(), None
+        mine = self.data.select(task=task)
+        if len(mine) > 1:
+            met = self.overlap(mine)
+            if met and self.bias(kernel, mine):
+                if met >= FEWEST:
+                    return self.tree(), None
+                self.say("That is too few for a map: the bias is taken for noise.")
         self.say(
             f"Tasks are mixtures of {len(self.data.tasks)} latent functions in proportions that do"
-            " not change: the posterior has a closed form."
+            " not change: the posterior has a closed form. Shared errors were not looked for."
         )
         return MRGPRN(latents=len(self.data.tasks), kernel_f=kernel, kernel_w="constant"), None
 
     def tree(self) -> MRDGP:
-        self.say("Its map to the target is learned, and mixed with what the target itself knows.")
+        self.say("The map of each source to the target is learned, and mixed with its own values.")
         bases = {o.process: self.kernel(*o.process) for o in self.data}
         single = len(self.data.tasks) == 1
         named: Any = {process[0] if single else process: k for process, k in bases.items()}
@@ -136,24 +145,27 @@ class _Look:
             best = usual
         self.words[label] = best
         self.say(
-            f"Kernel of {observed.name}: {best}"
-            + (f", log evidence {_listed(found)} on a sample." if len(found) > 1 else ".")
+            f"Kernel of {_words(self.data, observed)}: {best}"
+            + (
+                f", log evidence with log prior {_listed(found)} on a sample."
+                if len(found) > 1
+                else "."
+            )
         )
         self.kernels[label] = _kernels(observed)[best]
         return self.kernels[label]
 
     def evidence(self, model: MRGP, *observed: Observations, optimiser: LBFGS = BRIEF) -> float:
         """Return the log evidence, with log prior, of a brief exact fit to a sample."""
-        sample = Dataset(observed).batch(SAMPLE, self.key)
+        sample = Dataset(observed).batch(min(SAMPLE, MOST // len(observed)), self.key)
         try:
             done = fit(model, sample, key=self.key, optimiser=optimiser, progress=None)
         except FitError:
             return -np.inf
         return float(done.history[-1])
 
-    def bias(self, kernel: Kernel, data: Dataset | None = None) -> bool:
+    def bias(self, kernel: Kernel, data: Dataset) -> bool:
         """Tell whether sources report the target on another scale, by the evidence."""
-        data = data or self.data
         source = self.process[0]
         found = {
             bias: self.evidence(
@@ -170,13 +182,13 @@ class _Look:
         )
         return clear
 
-    def overlap(self, data: Dataset | None = None) -> int:
+    def overlap(self, data: Dataset) -> int:
         """Return how many of the target's values lie where another source sees."""
-        data = (data or self.data).dropna()
+        data = data.dropna()
         target = data[self.process]
         sample = target[_thin(len(target), SAMPLE)]
         others = [o.support for o in data if o.process != self.process]
-        seen = np.any([_inside(sample.support, support) for support in others], 0)
+        seen = np.any([meets(sample.support, support) for support in others], 0)
         count = round(float(np.mean(seen)) * len(target))
         self.say(f"{count} of the target's {len(target)} values lie where another source sees.")
         return count
@@ -187,30 +199,17 @@ class _Look:
         if count > LARGEST:
             self.say(f"Shared errors were not looked for: there are {count} values.")
             return None
-        found = dependence(MRGP(kernel=kernel), self.data, key=self.key, progress=None)
-        shared = [pair for pair in found.pairs if pair.correlation > 2 * pair.standard_error]
-        if not shared:
-            self.say("Residuals of the sources are not correlated: each has errors of its own.")
+        try:
+            found = dependence(MRGP(kernel=kernel), self.data, key=self.key, progress=None)
+        except FitError as error:
+            self.say(f"Shared errors could not be looked for: {error}")
             return None
-        pair = max(shared, key=lambda p: p.correlation)
-        self.say(
-            f"{pair.first} and {pair.second} share errors (correlation {pair.correlation:.2f}):"
-            " composite weights."
-        )
-        return "auto"
-
-
-def _target(data: Dataset, target: Any) -> tuple[str, str]:
-    if target is not None:
-        return data[tuple(target) if isinstance(target, list) else target].process
-    extent = Geometry.of(data.supports).extent
-    first = data.select(task=data.tasks[0])
-    return min(first, key=lambda o: _width(o, extent)).process
-
-
-def _width(observed: Observations, extent: np.ndarray) -> float:
-    lower, upper = (np.asarray(side) for side in observed.support.bounds)
-    return float(np.sum(np.median(upper - lower, 0) / extent))
+        shared = [pair for pair in found.pairs if pair.verdict.startswith("they share errors")]
+        for pair in found.pairs:
+            words = f" (correlation {pair.correlation:.2f})" if pair in shared else ""
+            verdict = "they share errors: composite weights" if pair in shared else pair.verdict
+            self.say(f"{pair.first} and {pair.second}: {verdict}{words}.")
+        return "auto" if shared else None
 
 
 def _kernels(observed: Observations) -> dict[str, Kernel]:
@@ -240,11 +239,8 @@ def _thin(count: int, most: int) -> np.ndarray:
     return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
 
 
-def _inside(support: Support, other: Support) -> np.ndarray:
-    """Tell which regions have their middle within the bounds of some region of another support."""
-    low, high = (np.asarray(side) for side in support.bounds)
-    lower, upper = (np.asarray(side) for side in other.bounds)
-    return np.array([np.any(np.all((lower <= x) & (x <= upper), 1)) for x in 0.5 * (low + high)])
+def _words(data: Dataset, observed: Observations) -> str:
+    return observed.name if len(data.tasks) == 1 else f"{observed.name}, {observed.task}"
 
 
 def _listed(found: dict[str, float]) -> str:

@@ -13,6 +13,7 @@ from mrgp.inference import FitError, fit
 from mrgp.inference.progress import as_progress
 from mrgp.prediction import predict
 from mrgp.selection.folds import make_folds
+from mrgp.selection.targets import target_of
 
 SCORES = ("crps", "rmse", "mae", "nlpd", "coverage_95", "width_95")
 BY = ("crps", "rmse", "mae", "nlpd")
@@ -77,10 +78,10 @@ def compare(
     """Cross-validate models on the same folds of one source, and rank them.
 
     `models` are recipes by name, or a list of them. The values of `target`, a source or a pair
-    (source, task) (default: the first), are held out fold by fold, predicted with their noise, and
-    scored; all other sources stay. `folds` is "random", "site", "time" or a label for each value,
-    and `number` how many folds there are. A model that fails on a fold is ranked last, with the
-    reason. `weights` is passed to `fit`.
+    (source, task) (default: the first task's of the finest support), are held out fold by fold,
+    predicted with their noise, and scored; all other sources stay. `folds` is "random", "site",
+    "time" or a label for each value, and `number` how many folds there are. A model that fails on
+    a fold has no scores, and `failed` has the reason. `weights` is passed to `fit`.
 
     >>> import numpy as np, mrgp
     >>> x = np.linspace(0.0, 6.0, 24)[:, None]
@@ -141,9 +142,7 @@ def _named(models: Any) -> dict[str, Any]:
 def _process(data: Any, target: Any) -> tuple[str, str]:
     if not isinstance(data, Dataset):
         raise TypeError(f"compare takes a Dataset as second argument; got {type(data).__name__}.")
-    if target is None:
-        return data.processes[0]
-    return data[tuple(target) if isinstance(target, list) else target].process
+    return target_of(data, target)
 
 
 def _split(data: Dataset, process: tuple[str, str], held: np.ndarray) -> tuple[Dataset, Any]:
@@ -155,7 +154,11 @@ def _split(data: Dataset, process: tuple[str, str], held: np.ndarray) -> tuple[D
 
 def _score(model: Any, train: Dataset, test: Any, key: int, weights: Any) -> dict[str, float]:
     fitted = fit(model, train, key=key, weights=weights, progress=None)
-    predicted = predict(fitted, test.support, task=test.task, source=test.name, noise=True, key=key)
+    known = test.noise_variance
+    asked = {"task": test.task, "source": test.name, "key": key}
+    predicted = predict(fitted, test.support, **asked, noise=known is None)
+    if known is not None:
+        predicted = dataclasses.replace(predicted, variances=predicted.variances + known[None])
     with warnings.catch_warnings():
         # The table has no mape, and so nothing to say of values near zero.
         warnings.filterwarnings("ignore", message="mape divides")
