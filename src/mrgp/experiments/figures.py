@@ -97,6 +97,7 @@ def _sizes(replicates: Sequence[Sequence[Cell]]) -> Sizes:
 def _costs(sizes: Sizes, store: Store, costs: Sequence[str]) -> Any:
     """Draw every cost against every quantity, for all models, on logarithmic axes."""
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator
 
     figure, panels = plt.subplots(
         len(costs),
@@ -114,7 +115,11 @@ def _costs(sizes: Sizes, store: Store, costs: Sequence[str]) -> Any:
                 n: [c for c in cells if c.model == model] for n, cells in sorted(by_size.items())
             }
             for axes, cost in zip(column, costs, strict=True):
-                y = [store.read(c).costs.get(cost, np.nan) for cells in ran.values() for c in cells]
+                y = [
+                    (store.read(c).costs.get(cost) or np.nan)
+                    for cells in ran.values()
+                    for c in cells
+                ]
                 x = [n for n, cells in ran.items() for _ in cells]
                 axes.loglog(x, y, "o-", color=colour, markersize=4, label=model)
                 axes.set_xticks(sorted(by_size), [f"{n:,}" for n in sorted(by_size)])
@@ -123,6 +128,7 @@ def _costs(sizes: Sizes, store: Store, costs: Sequence[str]) -> Any:
         column[-1].tick_params(axis="x", rotation=45)
     for axes, cost in zip(panels[:, 0], costs, strict=True):
         axes.set_ylabel(COST_NAMES[cost])
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     _legend(figure, panels[0, 0])
     return figure
