@@ -162,3 +162,11 @@ def test_names_are_matched_by_meaning_and_then_by_place():
     assert match(["t", "depth"], ["depth", "hour"]) == {"t": "hour", "depth": "depth"}
     assert match(["latitude"], ["lon", "time"]) == {}
     assert json.dumps(match(["b", "a"], ["p", "q"])) == '{"b": "p", "a": "q"}'
+
+
+@pytest.mark.parametrize("units", ["ug m-3", "µg/m³", "μg m⁻³", "microgram m^-3", "ug m**-3"])
+def test_micrograms_have_one_spelling(tmp_path, units):
+    source, _ = guessed(tmp_path, "a.csv", f"time,lon,lat,no2 ({units})\n{FIRST},0.1,51.5,30.0\n")
+    assert source.units == "ug/m3"
+    source, _ = guessed(tmp_path, "a.csv", f"time,lon,lat,t (degC)\n{FIRST},0.1,51.5,30.0\n")
+    assert source.units == "degC"

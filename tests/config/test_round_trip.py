@@ -147,6 +147,8 @@ def test_eastings_and_windows_of_a_source_are_known_where_predictions_are_wanted
         assert command(["predict", "fit.mrgp", "--at", f"{name}.csv", "--quiet"]) == 0
         found[name] = pd.read_csv("prediction.csv")
         assert (pd.to_datetime(found[name]["time_end"]) == frame["Until"]).all()
+        mine = pd.read_csv(f"{name}.csv")
+        pd.testing.assert_frame_equal(found[name][list(mine)], mine)
     np.testing.assert_allclose(found["plane"]["mean"], found["degrees"]["mean"], rtol=1e-6)
     np.testing.assert_allclose(found["plane"]["lon"], frame["lon"], atol=1e-6)
 

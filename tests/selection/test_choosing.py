@@ -37,13 +37,13 @@ def test_a_few_values_get_the_usual_kernel():
     assert choice.reasons[-1] == "Kernel of sensors: Matern-3/2."
 
 
-def test_biased_sources_get_a_map_to_the_target():
-    case = biased(0)
-    recipe, reasons = mrgp.choose(case.data)
-    assert isinstance(recipe, mrgp.MRDGP)
-    assert recipe.target == "target"
+def test_sources_on_another_scale_get_a_scale_and_an_offset():
+    recipe, reasons = mrgp.choose(biased(0).data)
+    assert isinstance(recipe, mrgp.MRGP)
+    assert (recipe.bias, recipe.target) == ("affine", "target")
     assert any("they are biased" in reason for reason in reasons)
     assert any("values lie where another source sees" in reason for reason in reasons)
+    assert "well described by a scale and an offset" in reasons[-1]
 
 
 def test_a_biased_source_elsewhere_gets_a_line():
@@ -65,7 +65,21 @@ def test_two_networks_of_points_see_the_same_places():
     cheap = observed(x + 0.01, 20 + 2 * y + 0.05 * rng.normal(size=40), "cheap")
     recipe, reasons = mrgp.choose(mrgp.Dataset([good, cheap]), target="good")
     assert "40 of the target's 40 values lie where another source sees." in reasons
+    # Their bias is a line, and a line is chosen.
+    assert isinstance(recipe, mrgp.MRGP)
+    assert recipe.bias == "affine"
+    assert "well described by a scale and an offset" in reasons[-1]
+
+
+def test_a_bias_that_bends_gets_a_map():
+    x = np.linspace(0.0, 12.0, 60)[:, None]
+    rng = np.random.default_rng(2)
+    y = 2 * np.sin(x[:, 0]) + np.cos(2.7 * x[:, 0])
+    good = observed(x, y + 0.05 * rng.normal(size=60), "good")
+    drifting = y * (0.3 + 0.15 * x[:, 0]) + 5 + 0.05 * rng.normal(size=60)
+    recipe, reasons = mrgp.choose(mrgp.Dataset([good, observed(x, drifting, "drifting")]))
     assert isinstance(recipe, mrgp.MRDGP)
+    assert any("more than a scale and an offset" in reason for reason in reasons)
 
 
 def test_of_sources_that_never_meet_nothing_is_claimed():

@@ -33,6 +33,7 @@ from mrgp.config import (
     read_places,
     write_prediction,
 )
+from mrgp.config.files import read_frame
 
 Saved = Annotated[Path, typer.Argument(help="A saved fit.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -127,7 +128,7 @@ def predict(
     else:
         support = read_places(at or polygons or Path(), loaded, config_of(fit))
     found = mrgp.predict(loaded, support, task=task, source=source, noise=noise)
-    write_prediction(found, out, exceed)
+    write_prediction(found, out, exceed, None if at is None else read_frame(at))
     say(f"{found}")
     say(f"wrote {out}")
     if picture is not None:

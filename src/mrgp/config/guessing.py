@@ -152,11 +152,17 @@ def _task(column: str) -> str:
     return BRACKETS.sub("", column).strip().lower().removesuffix("_conc") or column
 
 
+MICROGRAMS = re.compile(
+    r"^(?:u|µ|μ|micro)g(?:rams?)?\s*(?:/|\s|\*|·)?\s*m(?:\^|\*\*)?(?:-3|⁻³|3|³)$"
+)
+"""Micrograms a cubic metre, however they are written."""
+
+
 def _units(column: str, given: Any) -> dict[str, str]:
     inside = BRACKETS.search(column)
     units = given or (inside and (inside[1] or inside[2]))
     if units and not pd.isna(units) and units != "nan":
-        return {"units": _text(str(units))}
+        return {"units": _text(MICROGRAMS.sub("ug/m3", str(units).strip()))}
     return {"#units": 'units = "ug/m3"   # not in the file: say what they are'}
 
 

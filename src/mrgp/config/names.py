@@ -62,7 +62,7 @@ def match(names: Sequence[str], inputs: Sequence[str]) -> dict[str, str]:
 def did_you_mean(name: str, known: Iterable[object]) -> str:
     """Return a question with the nearest of the names that are there, or nothing."""
     names = {str(k).lower(): str(k) for k in known}
-    near = difflib.get_close_matches(name.lower(), names, 1, 0.5)
+    near = difflib.get_close_matches(name.lower(), names, 1, 0.6)
     return f" Did you mean {names[near[0]]!r}?" if near else ""
 
 

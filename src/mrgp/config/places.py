@@ -67,7 +67,7 @@ def grid_support(text: str, fit: Fit) -> Support:
         sides[name] = _dates(name, span) if quantities[name] == "time" else _numbers(name, span)
     lost = [name for name in fit.inputs if name not in sides]
     if lost:
-        example = "2022-02-19T12:00" if quantities[lost[0]] == "time" else "first:last:step"
+        example = _typical_date(fit) if quantities[lost[0]] == "time" else "first:last:step"
         raise ConfigError(
             f"--grid lacks the input {lost[0]!r}; the fit has {listed(fit.inputs)}. Add"
             f" {lost[0]}={example}."
@@ -138,6 +138,15 @@ def _located(fit: Fit) -> dict[str, str]:
 
 def _crs(fit: Fit) -> str | None:
     return "EPSG:4326" if "longitude" in _quantities(fit).values() else None
+
+
+def _typical_date(fit: Fit) -> str:
+    """Return the middle of the times that were fitted, as one would type it."""
+    for axis, middle in zip(fit.axes or (), fit.scaling.centre, strict=True):
+        if axis is not None and axis.quantity == "time":
+            seconds = axis.origin + axis.step * float(middle)
+            return str(np.datetime64(int(seconds), "s"))[:16]
+    return "2022-02-19T12:00"
 
 
 def _numbers(name: str, span: str) -> np.ndarray:

@@ -8,6 +8,7 @@ from mrgp.config.schema import ConfigError
 from mrgp.data import Observations
 from mrgp.prediction import Prediction
 
+COLUMNS = ("mean", "std", "lower_95", "upper_95")
 KINDS = (".csv", ".parquet", ".nc", ".tif", ".geojson")
 NEEDS = {
     ".parquet": ("pyarrow", "mrgp[io]"),
@@ -38,8 +39,13 @@ def check_out(path: Path) -> None:
         )
 
 
-def write_prediction(prediction: Prediction, path: Path, exceed: float | None = None) -> None:
-    """Write mean, sd and a 95 % interval, and the probability to exceed a value if asked for."""
+def write_prediction(
+    prediction: Prediction, path: Path, exceed: float | None = None, beside: Any = None
+) -> None:
+    """Write mean, sd and a 95 % interval, and the probability to exceed a value if asked for.
+
+    `beside` is the user's table of the places, whose columns come first in a table.
+    """
     check_out(path)
     suffix = path.suffix.lower()
     if suffix in (".nc", ".tif"):
@@ -48,6 +54,9 @@ def write_prediction(prediction: Prediction, path: Path, exceed: float | None = 
         _write_tif(grid, path) if suffix == ".tif" else grid.to_netcdf(path, engine="h5netcdf")
         return
     frame = prediction.to_frame()
+    if beside is not None and suffix != ".geojson":
+        new = frame[[c for c in frame if c in COLUMNS or c not in beside]]
+        frame = beside.assign(**{str(c): new[c].to_numpy() for c in new})
     if exceed is not None:
         frame["exceedance"] = prediction.exceedance(exceed)
     shapes = _shapes(frame, prediction, path) if suffix == ".geojson" else None

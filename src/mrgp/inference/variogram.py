@@ -215,7 +215,8 @@ def _columns(support: Support, dims: Any) -> tuple[int, ...]:
         if len(names) > 1 and _unit(support, tuple(range(len(names)))) is None:
             raise ValueError(
                 f"variogram: a distance over {names} means something only where they share their"
-                f" units. Say which inputs make it, as dims={names[0]!r} or dims={names!r}."
+                f" units. Say which inputs make it, as dims={names[0]!r} or, where they share one,"
+                f" dims={names[:2]!r}."
             )
         return tuple(range(len(names)))
     wanted = (dims,) if isinstance(dims, str | int) else tuple(dims)

@@ -97,9 +97,10 @@ class _Look:
             return MRGP(kernel=kernel, target=source), None
         if not self.bias(kernel, self.data):
             return MRGP(kernel=kernel, target=source), self.weights(kernel)
-        if met >= FEWEST:
+        if met < FEWEST:
+            self.say("That is too few for a map: a scale and an offset for each source.")
+        elif self.beyond_a_line(kernel):
             return self.tree(), None
-        self.say("That is too few for a map: a scale and an offset for each source.")
         return MRGP(kernel=kernel, bias="affine", target=source), None
 
     def several_tasks(self) -> tuple[Any, str | None]:
@@ -155,7 +156,7 @@ class _Look:
         self.kernels[label] = _kernels(observed)[best]
         return self.kernels[label]
 
-    def evidence(self, model: MRGP, *observed: Observations, optimiser: LBFGS = BRIEF) -> float:
+    def evidence(self, model: Any, *observed: Observations, optimiser: LBFGS = BRIEF) -> float:
         """Return the log evidence, with log prior, of a brief exact fit to a sample."""
         sample = Dataset(observed).batch(min(SAMPLE, MOST // len(observed)), self.key)
         try:
@@ -179,6 +180,26 @@ class _Look:
             f"A scale and an offset of the other sources {'raise' if gain > 0 else 'do not raise'}"
             f" the log evidence{f' by {gain:.1f}' if gain > 0 else ''}:"
             f" {'they are biased' if clear else 'no sign of a bias'}."
+        )
+        return clear
+
+    def beyond_a_line(self, kernel: Kernel) -> bool:
+        """Tell whether sources differ by more than a scale and an offset, by the evidence.
+
+        The rival gives every source a function of its own beside the one that all share.
+        """
+        source, count = self.process[0], len(self.data)
+        # Without priors: the two would have theirs on other scales.
+        line = MRGP(kernel=kernel, bias="affine", target=source, priors=False)
+        own = MRGPRN(latents=count, kernel_f=kernel, kernel_w="constant", priors=False)
+        apart = [o.replace(task=o.name, units=None) for o in self.data.dropna()]
+        gain = self.evidence(own, *apart, optimiser=SEARCH) - self.evidence(
+            line, *self.data.dropna(), optimiser=SEARCH
+        )
+        clear = gain > CLEAR * 2 * (count - 1)
+        self.say(
+            f"Functions of their own {f'raise it by {gain:.1f} more' if gain > 0 else 'do not'}:"
+            f" the bias is {'more than' if clear else 'well described by'} a scale and an offset."
         )
         return clear
 
