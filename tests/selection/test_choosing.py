@@ -125,7 +125,7 @@ def test_fit_auto_says_why_and_keeps_it(tmp_path):
     assert "chosen: There are 2 sources of one task, y; the target is fine." in fit.summary()
     mrgp.save(fit, tmp_path / "fit.mrgp")
     assert mrgp.load(tmp_path / "fit.mrgp").reasons == fit.reasons
-    with pytest.raises(ValueError, match="or \"auto\"; got 'best'"):
+    with pytest.raises(TypeError, match="or \"auto\"; got 'best'"):
         mrgp.fit("best", data)
     with pytest.raises(TypeError, match="choose takes a Dataset; got list"):
         mrgp.choose([data])

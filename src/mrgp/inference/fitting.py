@@ -118,7 +118,9 @@ def _fit_chosen(
     from mrgp.selection import choose
 
     if word != "auto":
-        raise ValueError(f'fit takes a recipe such as mrgp.MRGP(), or "auto"; got {word!r}.')
+        raise TypeError(
+            f'fit: the first argument must be a model such as mrgp.MRGP(), or "auto"; got {word!r}.'
+        )
     choice = choose(data, key=as_seed(key), progress=settings["progress"])
     weights = choice.weights if weights is None else weights
     done = fit(choice.recipe, data, key, weights, hyperparameters, **settings)
