@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import mrgp
+from mrgp.cli import command
 from mrgp.datasets import _http, aurn
 from mrgp.datasets._http import FetchError
 
@@ -179,3 +180,15 @@ def test_real_hours_are_all_there(real, species):
     np.testing.assert_array_equal(loaded.frame["site"], table["code"])
     np.testing.assert_array_equal(loaded.frame.iloc[:, -1], table[species])
     assert isinstance(loaded.observations(), mrgp.Observations)
+
+
+def test_the_command_line_writes_a_table(file, sites, tmp_path, capsys):
+    out = tmp_path / "new" / "no2.csv"
+    arguments = ["data", "aurn", str(file), "--species", "NO2", "--sites", str(sites)]
+    assert command([*arguments, "--out", str(out)]) == 0
+    loaded = aurn(file, "NO2", sites=sites)
+    written = pd.read_csv(out)
+    np.testing.assert_array_equal(written["no2"], loaded.frame["no2"])
+    assert f"wrote {out}" in capsys.readouterr().out
+    assert command([*arguments, "--out", "no2.xlsx"]) == 1
+    assert "--out no2.xlsx must end in .csv or .parquet." in capsys.readouterr().err

@@ -10,6 +10,8 @@ import pytest
 import xarray as xr
 
 import mrgp
+from mrgp.cli import command
+from mrgp.config import guess
 from mrgp.datasets import cams
 from mrgp.datasets.loaded import Loaded
 
@@ -261,3 +263,18 @@ def test_a_real_reanalysis(real, tmp_path):
     half.write_bytes(real.read_bytes()[: real.stat().st_size // 2])
     with pytest.raises(ValueError, match=r"half\.nc is cut short or damaged: .*download it again"):
         cams(half, "no2")
+
+
+def test_the_command_line_writes_a_grid_that_init_knows(tmp_path, capsys):
+    pytest.importorskip("h5netcdf")
+    forecast().to_netcdf(tmp_path / "cams.nc", engine="h5netcdf")
+    arguments = ["data", "cams", str(tmp_path / "cams.nc"), "--species", "NO2"]
+    assert command([*arguments, "--out", str(tmp_path / "no2.nc")]) == 0
+    with xr.open_dataset(tmp_path / "no2.nc", engine="h5netcdf") as written:
+        expected = cams(tmp_path / "cams.nc", "NO2")
+        np.testing.assert_array_equal(written["no2"], expected)
+    assert "no2: {'time': 3, 'lon': 6, 'lat': 4}" in capsys.readouterr().out
+    text = guess([tmp_path / "no2.nc"], tmp_path)
+    assert 'variable = "no2"' in text
+    assert 'units = "ug/m3"' in text
+    assert command([*arguments, "--out", "no2.csv"]) == 1

@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 
 import mrgp
+from mrgp.cli import command
 from mrgp.datasets import Loaded, _http, laqn
 from mrgp.datasets._http import Fetcher, FetchError, Incomplete
 
@@ -559,3 +560,15 @@ def test_recorded_days_of_all_sites_come_back_as_they_were(server, samples):
         loaded.frame["no2"], pd.to_numeric(expected["no2"], errors="coerce")
     )
     assert loaded.frame["lat"].between(51.2, 51.8).all()
+
+
+def test_the_command_line_writes_what_came_and_says_what_did_not(server, tmp_path, capsys):
+    server.data["CC3"] = [Reply(b"broken", 404)]
+    out = tmp_path / "no2.csv"
+    arguments = ["data", "laqn", "--species", "NO2", "--start", "2022-02-19", "--end", "2022-02-20"]
+    assert command([*arguments, "--base", server.base, "--out", str(out)]) == 0
+    written = pd.read_csv(out)
+    assert written["site"].value_counts().to_dict() == {"AA1": 24, "BB2": 24}
+    said = capsys.readouterr().out
+    assert "CC3" in said
+    assert f"wrote {out}" in said
