@@ -59,6 +59,13 @@ def evaluate(prediction: Prediction, y: Any) -> dict[str, float]:
     return scores | {"n": int(seen.sum()), "missing": int((~seen).sum())}
 
 
+def evaluate_quietly(prediction: Prediction, y: Any) -> dict[str, float]:
+    """Evaluate without the warning that mape says little near zero."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="mape divides")
+        return evaluate(prediction, y)
+
+
 def crps(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
     """Return the continuous ranked probability score of each value, for Gaussian mixtures.
 

@@ -2,7 +2,7 @@
 
 from mrgp.experiments.cells import Cell, plan
 from mrgp.experiments.running import run
-from mrgp.experiments.scoring import Scored, evaluate_quietly, score
+from mrgp.experiments.scoring import Scored, score
 from mrgp.experiments.spec import (
     DATA,
     Experiment,
@@ -26,7 +26,6 @@ __all__ = [
     "Scored",
     "Store",
     "available",
-    "evaluate_quietly",
     "find",
     "plan",
     "read",

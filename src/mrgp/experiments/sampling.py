@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from mrgp.datasets import Simulation
-from mrgp.experiments.scoring import LATENT, Scored, evaluate_quietly
+from mrgp.evaluation import evaluate_quietly
+from mrgp.experiments.scoring import LATENT, Scored
 from mrgp.experiments.spec import ModelSpec, stop_if_stopped
 from mrgp.inference import Chains, sample_posterior
 from mrgp.prediction import Prediction, predict

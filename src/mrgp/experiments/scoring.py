@@ -2,13 +2,12 @@
 
 import dataclasses
 import time
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mrgp.datasets import Recording, Simulation
-from mrgp.evaluation import evaluate
+from mrgp.evaluation import evaluate_quietly
 from mrgp.experiments.metering import metered
 from mrgp.experiments.spec import ModelSpec, stop_if_stopped
 from mrgp.inference import Fit
@@ -108,10 +107,3 @@ def _scores(prediction: Prediction, y: np.ndarray, *left_out: str) -> Scores:
 
 def _clean(latent: Prediction, truth: np.ndarray) -> Scores:
     return {f"{k}_clean": v for k, v in _scores(latent, truth, "n", "mape").items()}
-
-
-def evaluate_quietly(prediction: Any, y: np.ndarray) -> Scores:
-    """Evaluate without the warning that mape says little near zero."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="mape divides")
-        return evaluate(prediction, y)

@@ -123,7 +123,7 @@ class MRDGP:
     def _target(self, data: Dataset) -> Process:
         if self.target is None and self.order is None:
             task = data.tasks[0]
-            return _by_size(data, task)[0], task
+            return by_size(data, task)[0], task
         target = self.target
         if target is None:
             # The order has the target first; of several tasks, the first is the target's.
@@ -134,7 +134,7 @@ class MRDGP:
 
     def _order(self, data: Dataset, task: str, target: str | None) -> list[str]:
         """Return the sources of a task, those trusted most first."""
-        there = _by_size(data, task)
+        there = by_size(data, task)
         given = self.order
         if isinstance(given, Mapping):
             unknown = [name for name in given if name not in data.tasks]
@@ -266,7 +266,7 @@ def _process(data: Dataset, named: Any, where: str) -> Process:
     return found[0]
 
 
-def _by_size(data: Dataset, task: str) -> list[str]:
+def by_size(data: Dataset, task: str) -> list[str]:
     """Return the sources of a task, those of the finest support first."""
     extent = Geometry.of(data.supports).extent
     sources = [o for o in data if o.task == task]

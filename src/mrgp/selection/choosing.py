@@ -76,8 +76,7 @@ class _Look:
         self.data, self.key, self.progress = data, key, progress
         self.process = target_of(data, target)
         self.reasons: list[str] = []
-        self.kernels: dict[str, Kernel] = {}
-        self.words: dict[str, str] = {}
+        self.kernels: dict[str, tuple[str, Kernel]] = {}
 
     def say(self, reason: str) -> None:
         self.reasons.append(reason)
@@ -134,17 +133,15 @@ class _Look:
         observed = self.data[source if task is None else (source, task)].dropna()
         label = observed.label
         if label in self.kernels:
-            return self.kernels[label]
-        found = {
-            name: self.evidence(MRGP(kernel=k), observed) for name, k in _kernels(observed).items()
-        }
+            return self.kernels[label][1]
+        tried = _kernels(observed)
+        found = {name: self.evidence(MRGP(kernel=k), observed) for name, k in tried.items()}
         # Sources of one world are as rough as one another, unless they say otherwise.
-        known = next(iter(self.words.values()), "")
+        known = next((name for name, _ in self.kernels.values()), "")
         usual = known if known in found else next(iter(found))
         best = max(found, key=lambda name: found[name])
         if found[best] < found[usual] + MARGIN:
             best = usual
-        self.words[label] = best
         self.say(
             f"Kernel of {_words(self.data, observed)}: {best}"
             + (
@@ -153,8 +150,8 @@ class _Look:
                 else "."
             )
         )
-        self.kernels[label] = _kernels(observed)[best]
-        return self.kernels[label]
+        self.kernels[label] = best, tried[best]
+        return tried[best]
 
     def evidence(self, model: Any, *observed: Observations, optimiser: LBFGS = BRIEF) -> float:
         """Return the log evidence, with log prior, of a brief exact fit to a sample."""

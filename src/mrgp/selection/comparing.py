@@ -1,14 +1,13 @@
 """Compare models by cross-validation, on the same folds, with standard errors."""
 
 import dataclasses
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mrgp.data import Dataset
-from mrgp.evaluation import evaluate
+from mrgp.evaluation import evaluate_quietly
 from mrgp.inference import FitError, fit
 from mrgp.inference.progress import as_progress
 from mrgp.prediction import predict
@@ -159,10 +158,7 @@ def _score(model: Any, train: Dataset, test: Any, key: int, weights: Any) -> dic
     predicted = predict(fitted, test.support, **asked, noise=known is None)
     if known is not None:
         predicted = dataclasses.replace(predicted, variances=predicted.variances + known[None])
-    with warnings.catch_warnings():
-        # The table has no mape, and so nothing to say of values near zero.
-        warnings.filterwarnings("ignore", message="mape divides")
-        found = evaluate(predicted, test.y)
+    found = evaluate_quietly(predicted, test.y)
     return {name: found[name] for name in SCORES} | {"n": int(found["n"])}
 
 

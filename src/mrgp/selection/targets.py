@@ -5,22 +5,17 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from mrgp.data import Dataset, Observations
-from mrgp.supports import Geometry, Support
+from mrgp.data import Dataset
+from mrgp.models.deep import by_size
+from mrgp.supports import Support
 
 
 def target_of(data: Dataset, target: Any = None) -> tuple[str, str]:
     """Return the process to predict: the one named, or the first task's of the finest support."""
     if target is not None:
         return data[tuple(target) if isinstance(target, list) else target].process
-    extent = Geometry.of(data.supports).extent
-    first = data.select(task=data.tasks[0])
-    return min(first, key=lambda o: _width(o, extent)).process
-
-
-def _width(observed: Observations, extent: Float[np.ndarray, " d"]) -> float:
-    lower, upper = (np.asarray(side) for side in observed.support.bounds)
-    return float(np.sum(np.median(upper - lower, 0) / extent))
+    task = data.tasks[0]
+    return by_size(data, task)[0], task
 
 
 def meets(support: Support, other: Support) -> Bool[np.ndarray, " n"]:
