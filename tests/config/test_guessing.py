@@ -110,6 +110,7 @@ def test_ways_of_writing_a_table(tmp_path, text):
         ("time,lon,lat\n2022-02-19,1,2\n", "no column of numbers is left for the values"),
         ("", "the file is empty"),
         ("time,no2\n", "no rows"),
+        ("time,no2\n19/02/2022,3\n", "column 'time', line 2: '19/02/2022' is neither"),
     ],
 )
 def test_what_cannot_be_guessed(tmp_path, text, told):

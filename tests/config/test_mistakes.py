@@ -113,6 +113,12 @@ WRONG = {
         "sensors.csv",
     ),
     "values": (table(no2="low"), "column 'no2', line 2: 'low' is no number", "empty"),
+    "below a limit": (table(no2="<0.5"), "'<0.5' is no number", "limit = 0.5"),
+    "limit": (
+        edit('y = "no2"', 'y = "no2"\nlimit = 30.0'),
+        "values are at or below limit = 30",
+        "give noise_variance = too",
+    ),
     "units": (edit('variable = "no2"', 'variable = "no2"\nunits = "ppb"'), "'ppb'", "Convert"),
     "half": (half, "source 'sat'", "half written"),
     "half of NetCDF 3": (half_of_netcdf3, "source 'sat'", "half written"),

@@ -86,6 +86,45 @@ def test_a_grid_follows_cf_and_has_each_value_in_its_place(city, by_hand, tmp_pa
             np.testing.assert_allclose(cell["exceedance"], alone.exceedance(30.0)[0], atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # inside rasterio
+def test_a_geotiff_has_the_map_north_up(city, tmp_path):
+    rioxarray = pytest.importorskip("rioxarray")
+    asked = ("--grid", GRID.replace("/2022-02-19T01:00/1h", ""), "--exceed", 30)
+    out = predict(city, tmp_path, "map.tif", *asked)
+    with xr.open_dataset(predict(city, tmp_path, "map.nc", *asked)) as grid:
+        wanted = grid.isel(time=0).transpose("lat", "lon").sortby("lat", ascending=False).load()
+    with rioxarray.open_rasterio(out) as raster:
+        assert raster.rio.crs.to_epsg() == 4326
+        np.testing.assert_allclose(raster.rio.bounds(), (-0.35, 51.35, 0.05, 51.65), atol=1e-9)
+        assert raster.attrs["long_name"][0] == "no2: mean of the prediction"
+        np.testing.assert_allclose(raster[0], wanted["mean"], rtol=1e-9)
+        np.testing.assert_allclose(raster[-1], wanted["exceedance"], rtol=1e-9)
+
+
+def test_places_far_from_the_data_are_named(city, tmp_path, capsys):
+    predict(city, tmp_path, "near.csv", "--grid", GRID)
+    assert "outside the data" not in capsys.readouterr().err
+    late = GRID.replace("51.4:51.6:0.1", "51.5").replace("2022", "2023")
+    predict(city, tmp_path, "late.csv", "--grid", late)
+    said = capsys.readouterr().err
+    assert "note: 8 of 8 places lie outside the data along time" in said
+    assert "from 2022-02-19T00:00 to 2022-02-19T02:00" in said
+    predict(city, tmp_path, "far.csv", "--grid", GRID.replace("51.4:51.6", "51.6:51.9"))
+    assert "16 of 32 places lie outside the data along lat" in capsys.readouterr().err
+
+
+def test_values_below_a_limit_are_half_of_it_with_a_noise_to_match(workplace):
+    text = (workplace / "city.toml").read_text()
+    known = text.replace('y = "no2"', 'y = "no2"\nlimit = 30.0\nnoise_variance = 1.0')
+    (workplace / "city.toml").write_text(known)
+    with pytest.warns(UserWarning, match="of 24 values are at or below the detection limit 30;"):
+        read = read_data(read_config(workplace / "city.toml"))["sensors"]
+    given = pd.read_csv("sensors.csv")["no2"].to_numpy()
+    below = given <= 30
+    np.testing.assert_array_equal(read.y, np.where(below, 15.0, given))
+    np.testing.assert_allclose(read.noise_variance, np.where(below, 1.0 + 75.0, 1.0))
+
+
 def test_a_grid_of_places_in_any_order_has_each_value_in_its_place(city, tmp_path):
     table = pd.read_csv(predict(city, tmp_path, "grid.csv", "--grid", GRID, "--exceed", 30))
     shuffled = table.sample(frac=1.0, random_state=3)[["time", "lat", "lon"]]

@@ -1,6 +1,5 @@
 """The application: what all commands share, and how errors are told."""
 
-import os
 import sys
 import traceback
 import warnings
@@ -31,14 +30,7 @@ asked: set[str] = set()
 
 
 def main() -> None:
-    """Start the command line with OpenBLAS on one thread.
-
-    OpenBLAS reads the variable when it is loaded, and its threads spin while JAX works; so the
-    process starts itself again with the variable set.
-    """
-    if "OPENBLAS_NUM_THREADS" not in os.environ:
-        os.environ["OPENBLAS_NUM_THREADS"] = "1"
-        os.execv(sys.executable, [sys.executable, "-m", "mrgp.cli", *sys.argv[1:]])
+    """Run the command line, and end with its exit code."""
     sys.exit(command(sys.argv[1:]))
 
 

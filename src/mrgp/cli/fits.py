@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 import mrgp
-from mrgp.cli.app import STOPPED, app, is_quiet, progress, say
+from mrgp.cli.app import STOPPED, app, is_quiet, note, progress, say
 from mrgp.cli.saved import (
     account,
     beside,
@@ -26,11 +26,12 @@ from mrgp.cli.saved import (
 from mrgp.config import (
     ConfigError,
     check_out,
+    far_from_data,
     grid_support,
     guess,
+    places_of,
     read_config,
     read_data,
-    read_places,
     write_prediction,
 )
 from mrgp.config.files import read_frame
@@ -123,12 +124,16 @@ def predict(
     check_picture(picture)
     loaded = mrgp.load(fit)
     task = check_asked(loaded, task, source, noise)
-    if grid is not None:
-        support = grid_support(grid, loaded)
+    path = at or polygons
+    table = None if path is None else read_frame(path)
+    if path is None:
+        support = grid_support(grid or "", loaded)
     else:
-        support = read_places(at or polygons or Path(), loaded, config_of(fit))
+        support = places_of(table, path, loaded, config_of(fit))
     found = mrgp.predict(loaded, support, task=task, source=source, noise=noise)
-    write_prediction(found, out, exceed, None if at is None else read_frame(at))
+    for words in far_from_data(found, loaded):
+        note(f"note: {words}")
+    write_prediction(found, out, exceed, None if at is None else table)
     say(f"{found}")
     say(f"wrote {out}")
     if picture is not None:

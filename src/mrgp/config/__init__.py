@@ -2,7 +2,7 @@
 
 from mrgp.config.checking import read_config
 from mrgp.config.guessing import guess
-from mrgp.config.places import grid_support, read_places
+from mrgp.config.places import far_from_data, grid_support, places_of
 from mrgp.config.reading import read_data, read_source
 from mrgp.config.schema import Config, ConfigError, Source
 from mrgp.config.writing import check_out, write_prediction
@@ -12,11 +12,12 @@ __all__ = [
     "ConfigError",
     "Source",
     "check_out",
+    "far_from_data",
     "grid_support",
     "guess",
+    "places_of",
     "read_config",
     "read_data",
-    "read_places",
     "read_source",
     "write_prediction",
 ]

@@ -86,10 +86,12 @@ def check_numbers(column: Any, where: str) -> None:
         return
     wrong = _no_numbers(column)
     if wrong.any():
-        raise ConfigError(
-            f"{where}, line {line_of(wrong)}: {column[wrong].iloc[0]!r} is no number. Leave missing"
-            " values empty, and write 1.5 for one and a half."
-        )
+        first = str(column[wrong].iloc[0])
+        advice = "Leave missing values empty, and write 1.5 for one and a half."
+        if first.strip().startswith("<"):
+            number = first.strip().lstrip("<= ")
+            advice = f"Write the limit itself, {number}, and limit = {number} in the configuration."
+        raise ConfigError(f"{where}, line {line_of(wrong)}: {first!r} is no number. {advice}")
 
 
 def _no_numbers(column: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from mrgp.config.files import check_numbers, open_grid, read_frame, require
+from mrgp.config.files import check_numbers, open_grid, read_coordinate, read_frame, require
 from mrgp.config.names import BRACKETS, ENDS, LAT, LON, STARTS, TIME, first, kind_of, listed, plain
 from mrgp.config.schema import GRIDS, SHAPES, TABLES, ConfigError
 
@@ -71,6 +71,8 @@ def _of_frame(file: Path) -> dict[str, Any]:
             f"{file}: no column looks like a place or a time; the columns are {listed(columns)}."
             " Name them lon, lat, time, or start and end."
         )
+    for column in (c for c in (time, start, end) if c):
+        read_coordinate(frame[column], f"{file}, column {column!r}")
     y, others = _values(file, frame, {*x, start, end, "geometry"})
     found: dict[str, Any] = {"inputs": inputs, "task": _text(_task(y)), "y": _text(y)}
     if x:

@@ -6,22 +6,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mrgp.config.files import read_coordinate, read_frame, told
+from mrgp.config.files import read_coordinate, told
 from mrgp.config.names import ENDS, STARTS, did_you_mean, first, kind_of, listed
 from mrgp.config.reading import projected
 from mrgp.config.schema import Config, ConfigError
+from mrgp.data import harmonise
 from mrgp.inference import Fit
 from mrgp.io import from_frame
+from mrgp.prediction import Prediction
 from mrgp.supports import Axis, Support
 
 MOST_PLACES = 10**7
+FAR_OUTSIDE = 0.1
+"""How far beyond the data, of their extent, places are worth a word."""
+
 WINDOWS = (("start", "end"), ("lower", "upper"))
 Columns = tuple[str, ...]
 
 
-def read_places(path: Path, fit: Fit, config: Config | None) -> Support:
-    """Read places: columns named as the inputs or as those of a source, and geometries."""
-    frame = read_frame(path)
+def places_of(frame: Any, path: Path, fit: Fit, config: Config | None) -> Support:
+    """Make places of a file's columns, named as the inputs or as those of a source."""
     with told(str(path)):
         made, located, chosen = _on_earth(frame, fit, config)
         for name in (n for n in fit.inputs if n not in located.values()):
@@ -83,6 +87,35 @@ def grid_support(text: str, fit: Fit) -> Support:
         return from_frame(frame, list(fit.inputs), crs=_crs(fit))
 
 
+def far_from_data(prediction: Prediction, fit: Fit) -> list[str]:
+    """Say along which inputs places lie far outside the data, where predictions know little."""
+    support = harmonise(prediction.support, fit.axes)
+    lower, upper = fit.bounds
+    reach = FAR_OUTSIDE * np.where(upper > lower, upper - lower, np.inf)
+    said = []
+    for column, name in enumerate(fit.inputs[: support.dimension]):
+        first, last = (np.asarray(side)[:, column] for side in support.bounds)
+        outside = (first > upper[column] + reach[column]) | (last < lower[column] - reach[column])
+        if outside.any():
+            axis = fit.axes[column] if fit.axes else None
+            ends = " to ".join(_as_typed(fit.bounds[side, column], axis) for side in (0, 1))
+            said.append(
+                f"{outside.sum():,} of {len(support):,} places lie outside the data along {name},"
+                f" which go from {ends}: predictions there are little more than the mean."
+            )
+    return said
+
+
+def _as_typed(value: float, axis: Axis | None) -> str:
+    """Return a coordinate as a user would type it."""
+    if axis is None:
+        return f"{value:.6g}"
+    there = axis.origin + axis.step * float(value)
+    if axis.quantity == "time":
+        return str(np.datetime64(round(there), "s"))[:16]
+    return f"{there:.4f}"
+
+
 def _columns(name: str, frame: Any, config: Config | None) -> Columns:
     """Return the column of an input, or those of its windows: by its name, a source's, its kind."""
     there = [str(c) for c in frame]
@@ -142,10 +175,9 @@ def _crs(fit: Fit) -> str | None:
 
 def _typical_date(fit: Fit) -> str:
     """Return the middle of the times that were fitted, as one would type it."""
-    for axis, middle in zip(fit.axes or (), fit.scaling.centre, strict=True):
+    for axis, middle in zip(fit.axes or (), fit.bounds.mean(0), strict=True):
         if axis is not None and axis.quantity == "time":
-            seconds = axis.origin + axis.step * float(middle)
-            return str(np.datetime64(int(seconds), "s"))[:16]
+            return _as_typed(float(middle), axis)
     return "2022-02-19T12:00"
 
 

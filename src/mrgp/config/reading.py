@@ -1,8 +1,10 @@
 """From the files of a configuration to observations."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -16,7 +18,7 @@ from mrgp.config.files import (
 )
 from mrgp.config.names import did_you_mean, kind_of, listed, match
 from mrgp.config.schema import Config, ConfigError, Source
-from mrgp.data import Dataset, Observations
+from mrgp.data import Dataset, Observations, below_limit
 from mrgp.io import from_frame, from_grid
 
 PLANE = ("x", "easting", "east", "y", "northing", "north")
@@ -34,7 +36,27 @@ def read_source(name: str, source: Source, config: Config) -> Observations:
     """Read one source; what goes wrong is told with its name and file."""
     with told(f"source {name!r}, {source.file}"):
         read = _grid if source.kind == "grid" else _frame
-        return read(name, source, config)
+        return _with_limit(read(name, source, config), source)
+
+
+def _with_limit(observed: Observations, source: Source) -> Observations:
+    """Put half the detection limit in the place of values below it, and say of how many."""
+    below = 0 if source.limit is None else int(np.sum(observed.y <= source.limit))
+    if below == 0:
+        return observed
+    count = f"{below} of {observed.observed.sum()} values are at or below"
+    if observed.noise_variance is None:
+        raise ConfigError(
+            f"{count} limit = {source.limit:g}, where they are less certain than others. Say how"
+            " certain those are: give noise_variance = too, the instrument's"
+        )
+    y, noise = below_limit(observed.y, source.limit, observed.noise_variance)
+    warnings.warn(
+        f"{observed.label}: {count} the detection limit {source.limit:g}; half of it stands in"
+        " their place, with a noise to match.",
+        stacklevel=2,
+    )
+    return observed.replace(y=y, noise_variance=noise)
 
 
 def _frame(name: str, source: Source, config: Config) -> Observations:

@@ -32,7 +32,8 @@ class Source(BaseModel):
     A grid (NetCDF, Zarr) has a `variable`; `width` gives cells a width along dimensions, in time a
     duration such as "1h"; `instant` names those along which they have none. Shapes (GeoJSON,
     GeoPackage, Shapefile) have `y` and a geometry; polygons become nodes `spacing` kilometres
-    apart.
+    apart. Half the detection `limit` stands in the place of values at or below it, whose noise
+    grows to match; `noise_variance` must then be known.
 
     >>> Source(file="a.csv", y="no2", x=["time", "lon", "lat"], crs="EPSG:4326").kind
     'table'
@@ -52,6 +53,7 @@ class Source(BaseModel):
     spacing: float | None = Field(default=None, gt=0)
     crs: str | bool | None = None
     noise_variance: float | str | None = None
+    limit: float | None = Field(default=None, gt=0)
     values: Literal["mean", "sum"] = "mean"
 
     @field_validator("file")

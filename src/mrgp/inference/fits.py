@@ -31,8 +31,9 @@ class Fit:
 
     Exact fits carry the training data inside their posterior; `summary` says so. `history` is the
     bound after each step of L-BFGS. For Adam it is the mean over each stretch of 50 steps, on
-    minibatches their noisy estimate, with the bound of all the data at the end. `reasons` say why
-    this recipe, where it was chosen for the data.
+    minibatches their noisy estimate, with the bound of all the data at the end. `bounds` are the
+    least and the greatest coordinates of the data's supports. `reasons` say why this recipe, where
+    it was chosen for the data.
     """
 
     recipe: Any
@@ -50,6 +51,7 @@ class Fit:
     axes: tuple[Axis | None, ...] | None
     covariates: tuple[Field, ...] | None
     checksum: int
+    bounds: Float[np.ndarray, "2 d"]
     treatment: Treatment = "refit"
     parts: dict[str, "Fit"] = dataclasses.field(default_factory=dict)
     key: int = 0

@@ -34,6 +34,7 @@ from mrgp.inference.stages import (
 from mrgp.inference.stochastic import Adam
 from mrgp.inference.trees import BRIEF, Gardener, fit_tree
 from mrgp.models import Network, conditioned
+from mrgp.supports import bounds_of
 
 NETWORK_LIMIT = 5000
 NETWORK_SETTINGS = LBFGS(tolerance=2e-5, starts=1, candidates=0)
@@ -283,6 +284,7 @@ def _finish(
         axes=data.axes,
         covariates=data.covariates,
         checksum=checksum_of(data),
+        bounds=np.stack(bounds_of(data.supports)),
     )
 
 

@@ -16,7 +16,7 @@ from mrgp import gp, inference, kernels, models, parameters, supports
 from mrgp.data import Scaling
 from mrgp.inference import Fit
 
-SCHEMA = 4
+SCHEMA = 5
 HEADER = "header.json"
 
 _CLASSES = (

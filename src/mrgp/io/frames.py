@@ -29,6 +29,7 @@ def from_frame(
     task: Any = None,
     name: str | None = None,
     noise_variance: Any = None,
+    limit: Any = None,
     units: Any = None,
     kind: Kind = "mean",
     time_unit: str = "h",
@@ -53,8 +54,8 @@ def from_frame(
     are brought to the axes of the first, and `to_frame` gives dates and degrees back.
 
     A list of columns as `y` gives a tuple of observations, one a task, on one support; `task`,
-    `units` and `noise_variance` (a number or a column) may then be lists too, or mappings by
-    column. Without `y` the support alone comes back, to predict on.
+    `units`, `noise_variance` and the detection `limit` (numbers or columns) may then be lists too,
+    or mappings by column. Without `y` the support alone comes back, to predict on.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"date": pd.to_datetime(["2018-06-18 00:00", "2018-06-18 01:00"])})
@@ -90,14 +91,21 @@ def from_frame(
         return support
     made = []
     for column in as_list(y):
-        noise = _of_column(noise_variance, column, y, "noise_variance")
+        noise, least = (
+            table.values(given) if isinstance(given, str) else given
+            for given in (
+                _of_column(noise_variance, column, y, "noise_variance"),
+                _of_column(limit, column, y, "limit"),
+            )
+        )
         made.append(
             Observations(
                 support,
                 table.values(column),
                 task=_of_column(task, column, y, "task") or str(column),
                 name=name or "source",
-                noise_variance=table.values(noise) if isinstance(noise, str) else noise,
+                noise_variance=noise,
+                limit=least,
                 units=_of_column(units, column, y, "units"),
             )
         )

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from mrgp.inference import LBFGS, FitError, dependence, fit
 from mrgp.inference.progress import as_progress
 from mrgp.kernels import RBF, Kernel, Matern12, Matern32, separable
 from mrgp.models import MRDGP, MRGP, MRGPRN
+from mrgp.parameters import log_prior
 from mrgp.selection.folds import clock_of
 from mrgp.selection.targets import meets, target_of
 from mrgp.supports import Boxes, Polygons
@@ -24,6 +25,13 @@ MARGIN = 1.0
 LARGEST = 1500
 BRIEF = LBFGS(max_steps=60, starts=1, candidates=0)
 SEARCH = LBFGS(max_steps=100)
+
+
+class Evidence(NamedTuple):
+    """The log evidence of a brief fit, with the log prior of its parameters and alone."""
+
+    with_prior: float
+    alone: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +85,7 @@ class _Look:
         self.process = target_of(data, target)
         self.reasons: list[str] = []
         self.kernels: dict[str, tuple[str, Kernel]] = {}
+        self.line = -np.inf
 
     def say(self, reason: str) -> None:
         self.reasons.append(reason)
@@ -135,7 +144,9 @@ class _Look:
         if label in self.kernels:
             return self.kernels[label][1]
         tried = _kernels(observed)
-        found = {name: self.evidence(MRGP(kernel=k), observed) for name, k in tried.items()}
+        found = {
+            name: self.evidence(MRGP(kernel=k), observed).with_prior for name, k in tried.items()
+        }
         # Sources of one world are as rough as one another, unless they say otherwise.
         known = next((name for name, _ in self.kernels.values()), "")
         usual = known if known in found else next(iter(found))
@@ -153,14 +164,15 @@ class _Look:
         self.kernels[label] = best, tried[best]
         return tried[best]
 
-    def evidence(self, model: Any, *observed: Observations, optimiser: LBFGS = BRIEF) -> float:
-        """Return the log evidence, with log prior, of a brief exact fit to a sample."""
+    def evidence(self, model: Any, *observed: Observations, optimiser: LBFGS = BRIEF) -> Evidence:
+        """Return the log evidence of a brief exact fit to a sample, and with the log prior."""
         sample = Dataset(observed).batch(min(SAMPLE, MOST // len(observed)), self.key)
         try:
             done = fit(model, sample, key=self.key, optimiser=optimiser, progress=None)
         except FitError:
-            return -np.inf
-        return float(done.history[-1])
+            return Evidence(-np.inf, -np.inf)
+        with_prior = float(done.history[-1])
+        return Evidence(with_prior, with_prior - float(log_prior(done.model)))
 
     def bias(self, kernel: Kernel, data: Dataset) -> bool:
         """Tell whether sources report the target on another scale, by the evidence."""
@@ -171,7 +183,8 @@ class _Look:
             )
             for bias in ("none", "affine")
         }
-        gain = found["affine"] - found["none"]
+        self.line = found["affine"].alone
+        gain = found["affine"].with_prior - found["none"].with_prior
         clear = gain > CLEAR * 2 * (len(data) - 1)
         self.say(
             f"A scale and an offset of the other sources {'raise' if gain > 0 else 'do not raise'}"
@@ -183,16 +196,13 @@ class _Look:
     def beyond_a_line(self, kernel: Kernel) -> bool:
         """Tell whether sources differ by more than a scale and an offset, by the evidence.
 
-        The rival gives every source a function of its own beside the one that all share.
+        The rival gives every source a function of its own beside the one that all share. Their
+        priors, which are on other scales, help both to be found and are left out when comparing.
         """
-        source, count = self.process[0], len(self.data)
-        # Without priors: the two would have theirs on other scales.
-        line = MRGP(kernel=kernel, bias="affine", target=source, priors=False)
-        own = MRGPRN(latents=count, kernel_f=kernel, kernel_w="constant", priors=False)
+        count = len(self.data)
+        own = MRGPRN(latents=count, kernel_f=kernel, kernel_w="constant")
         apart = [o.replace(task=o.name, units=None) for o in self.data.dropna()]
-        gain = self.evidence(own, *apart, optimiser=SEARCH) - self.evidence(
-            line, *self.data.dropna(), optimiser=SEARCH
-        )
+        gain = self.evidence(own, *apart, optimiser=SEARCH).alone - self.line
         clear = gain > CLEAR * 2 * (count - 1)
         self.say(
             f"Functions of their own {f'raise it by {gain:.1f} more' if gain > 0 else 'do not'}:"

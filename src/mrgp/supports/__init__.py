@@ -6,7 +6,7 @@ from mrgp.supports.clusters import Clusters, overlap_clusters
 from mrgp.supports.concat import concat
 from mrgp.supports.congruence import Shapes, congruent
 from mrgp.supports.covariates import Field, Grid, extend_all, same_fields
-from mrgp.supports.geometry import Geometry
+from mrgp.supports.geometry import Geometry, bounds_of
 from mrgp.supports.outlines import Outlines
 from mrgp.supports.places import Places, shared_places
 from mrgp.supports.polygons import Polygons, polygons
@@ -46,6 +46,7 @@ __all__ = [
     "Sobol",
     "Support",
     "along",
+    "bounds_of",
     "boxes",
     "concat",
     "congruent",

@@ -28,8 +28,7 @@ class Geometry:
     @classmethod
     def of(cls, supports: Sequence[Support]) -> "Geometry":
         """Measure a set of supports that share their inputs."""
-        lower = np.min([np.min(s.bounds[0], 0) for s in supports], 0)
-        upper = np.max([np.max(s.bounds[1], 0) for s in supports], 0)
+        lower, upper = bounds_of(supports)
         extent = np.where(upper > lower, upper - lower, 1.0)
         spacing = _spacing(np.concatenate([_centres(s) for s in supports]), extent)
         return cls(supports[0].input_names, extent, spacing, 0.5 * (lower + upper))
@@ -53,6 +52,14 @@ class Geometry:
         if not -len(self.names) <= name < len(self.names):
             raise ValueError(f"Input {name} does not exist; there are {len(self.names)} inputs.")
         return name % len(self.names)
+
+
+def bounds_of(
+    supports: Sequence[Support],
+) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+    """Return the least and the greatest coordinates of a set of supports."""
+    lower = np.min([np.min(s.bounds[0], 0) for s in supports], 0)
+    return lower, np.max([np.max(s.bounds[1], 0) for s in supports], 0)
 
 
 def _centres(support: Support) -> Float[np.ndarray, "n d"]:
