@@ -80,6 +80,8 @@ def test_a_bias_that_bends_gets_a_map():
     recipe, reasons = mrgp.choose(mrgp.Dataset([good, observed(x, drifting, "drifting")]))
     assert isinstance(recipe, mrgp.MRDGP)
     assert any("more than a scale and an offset" in reason for reason in reasons)
+    assert "a map that changes over the inputs predicts it best" in reasons[-1]
+    assert recipe.deep_inputs == ("x",)
 
 
 def test_of_sources_that_never_meet_nothing_is_claimed():

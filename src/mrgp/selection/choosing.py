@@ -13,6 +13,7 @@ from mrgp.inference.progress import as_progress
 from mrgp.kernels import RBF, Kernel, Matern12, Matern32, separable
 from mrgp.models import MRDGP, MRGP, MRGPRN
 from mrgp.parameters import log_prior
+from mrgp.selection.comparing import score, split
 from mrgp.selection.folds import clock_of
 from mrgp.selection.targets import meets, target_of
 from mrgp.supports import Boxes, Polygons
@@ -107,9 +108,10 @@ class _Look:
             return MRGP(kernel=kernel, target=source), self.weights(kernel)
         if met < FEWEST:
             self.say("That is too few for a map: a scale and an offset for each source.")
-        elif self.beyond_a_line(kernel):
-            return self.tree(), None
-        return MRGP(kernel=kernel, bias="affine", target=source), None
+        line = MRGP(kernel=kernel, bias="affine", target=source)
+        if met >= FEWEST and self.beyond_a_line(kernel):
+            return self.foretold({"a scale and an offset": line, **self.trees()}), None
+        return line, None
 
     def several_tasks(self) -> tuple[Any, str | None]:
         """Choose among models of several tasks."""
@@ -122,6 +124,7 @@ class _Look:
             met = self.overlap(mine)
             if met and self.bias(kernel, mine):
                 if met >= FEWEST:
+                    self.say("The map of each source to the target is learned, and mixed in.")
                     return self.tree(), None
                 self.say("That is too few for a map: the bias is taken for noise.")
         self.say(
@@ -130,8 +133,36 @@ class _Look:
         )
         return MRGPRN(latents=len(self.data.tasks), kernel_f=kernel, kernel_w="constant"), None
 
+    def foretold(self, models: dict[str, Any]) -> Any:
+        """Return the model that best predicts the middle third of the target's sample."""
+        sample = self.sample(*self.data.dropna())
+        target = sample[self.process]
+        clock = clock_of(target.support) or 0
+        order = np.argsort(np.asarray(target.support.bounds[0])[:, clock], kind="stable")
+        held = np.zeros(len(order), bool)
+        held[order[len(order) // 3 : 2 * len(order) // 3]] = True
+        train, test = split(sample, self.process, held)
+        found = {}
+        for name, model in models.items():
+            try:
+                found[name] = score(model, train, test, self.key, None)["crps"]
+            except FitError:
+                found[name] = np.inf
+        best = min(found, key=lambda name: found[name])
+        self.say(
+            f"Where the middle third of a sample of {target.name} is held out, {best} predicts it"
+            f" best: crps {_listed(found, '.3g')}."
+        )
+        return models[best]
+
+    def trees(self) -> dict[str, MRDGP]:
+        """Return trees that learn maps, the same everywhere or from place to place."""
+        tree = self.tree()
+        inputs = self.data.inputs
+        drifting = dataclasses.replace(tree, deep_inputs=inputs)
+        return {"a map of each source": tree, "a map that changes over the inputs": drifting}
+
     def tree(self) -> MRDGP:
-        self.say("The map of each source to the target is learned, and mixed with its own values.")
         bases = {o.process: self.kernel(*o.process) for o in self.data}
         single = len(self.data.tasks) == 1
         named: Any = {process[0] if single else process: k for process, k in bases.items()}
@@ -164,11 +195,16 @@ class _Look:
         self.kernels[label] = best, tried[best]
         return tried[best]
 
+    def sample(self, *observed: Observations) -> Dataset:
+        """Return some hundred values of each source, the same ones every time."""
+        return Dataset(observed).batch(min(SAMPLE, MOST // len(observed)), self.key)
+
     def evidence(self, model: Any, *observed: Observations, optimiser: LBFGS = BRIEF) -> Evidence:
         """Return the log evidence of a brief exact fit to a sample, and with the log prior."""
-        sample = Dataset(observed).batch(min(SAMPLE, MOST // len(observed)), self.key)
         try:
-            done = fit(model, sample, key=self.key, optimiser=optimiser, progress=None)
+            done = fit(
+                model, self.sample(*observed), key=self.key, optimiser=optimiser, progress=None
+            )
         except FitError:
             return Evidence(-np.inf, -np.inf)
         with_prior = float(done.history[-1])
@@ -271,5 +307,5 @@ def _words(data: Dataset, observed: Observations) -> str:
     return observed.name if len(data.tasks) == 1 else f"{observed.name}, {observed.task}"
 
 
-def _listed(found: dict[str, float]) -> str:
-    return ", ".join(f"{value:.1f} ({name})" for name, value in found.items())
+def _listed(found: dict[str, float], form: str = ".1f") -> str:
+    return ", ".join(f"{value:{form}} ({name})" for name, value in found.items())

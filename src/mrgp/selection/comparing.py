@@ -101,12 +101,12 @@ def compare(
     count = int(held.max()) + 1
     shown.start("compare", count * len(named))
     for fold in range(count):
-        train, test = _split(data, process, held == fold)
+        train, test = split(data, process, held == fold)
         for place, (name, model) in enumerate(named.items()):
             if name not in failed:
                 try:
                     rows.append(
-                        {"model": name, "fold": fold} | _score(model, train, test, key, weights)
+                        {"model": name, "fold": fold} | score(model, train, test, key, weights)
                     )
                 except (FitError, ValueError, TypeError) as error:
                     failed[name] = f"fold {fold}: {error}"
@@ -144,14 +144,15 @@ def _process(data: Any, target: Any) -> tuple[str, str]:
     return target_of(data, target)
 
 
-def _split(data: Dataset, process: tuple[str, str], held: np.ndarray) -> tuple[Dataset, Any]:
+def split(data: Dataset, process: tuple[str, str], held: np.ndarray) -> tuple[Dataset, Any]:
     """Return the data without some values of a process, and those values."""
     whole = data[process]
     train = [o if o.process != process else o[np.flatnonzero(~held)] for o in data]
     return Dataset(train), whole[np.flatnonzero(held)]
 
 
-def _score(model: Any, train: Dataset, test: Any, key: int, weights: Any) -> dict[str, float]:
+def score(model: Any, train: Dataset, test: Any, key: int, weights: Any) -> dict[str, float]:
+    """Fit a model, predict values of a source that were held out, and score them."""
     fitted = fit(model, train, key=key, weights=weights, progress=None)
     known = test.noise_variance
     asked = {"task": test.task, "source": test.name, "key": key}
