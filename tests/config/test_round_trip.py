@@ -110,7 +110,7 @@ def test_places_far_from_the_data_are_named(city, tmp_path, capsys):
     assert "note: 8 of 8 places lie outside the data along time" in said
     assert "from 2022-02-19T00:00 to 2022-02-19T02:00" in said
     predict(city, tmp_path, "far.csv", "--grid", GRID.replace("51.4:51.6", "51.6:51.9"))
-    assert "16 of 32 places lie outside the data along lat" in capsys.readouterr().err
+    assert "24 of 32 places lie outside the data along lat" in capsys.readouterr().err
 
 
 def test_values_below_a_limit_are_half_of_it_with_a_noise_to_match(workplace):

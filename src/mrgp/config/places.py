@@ -97,23 +97,14 @@ def far_from_data(prediction: Prediction, fit: Fit) -> list[str]:
         first, last = (np.asarray(side)[:, column] for side in support.bounds)
         outside = (first > upper[column] + reach[column]) | (last < lower[column] - reach[column])
         if outside.any():
+            ends = (float(lower[column]), float(upper[column]))
             axis = fit.axes[column] if fit.axes else None
-            ends = " to ".join(_as_typed(fit.bounds[side, column], axis) for side in (0, 1))
+            ends = " to ".join(f"{x:.6g}" if axis is None else axis.show(x) for x in ends)
             said.append(
                 f"{outside.sum():,} of {len(support):,} places lie outside the data along {name},"
                 f" which go from {ends}: predictions there are little more than the mean."
             )
     return said
-
-
-def _as_typed(value: float, axis: Axis | None) -> str:
-    """Return a coordinate as a user would type it."""
-    if axis is None:
-        return f"{value:.6g}"
-    there = axis.origin + axis.step * float(value)
-    if axis.quantity == "time":
-        return str(np.datetime64(round(there), "s"))[:16]
-    return f"{there:.4f}"
 
 
 def _columns(name: str, frame: Any, config: Config | None) -> Columns:
@@ -177,7 +168,7 @@ def _typical_date(fit: Fit) -> str:
     """Return the middle of the times that were fitted, as one would type it."""
     for axis, middle in zip(fit.axes or (), fit.bounds.mean(0), strict=True):
         if axis is not None and axis.quantity == "time":
-            return _as_typed(float(middle), axis)
+            return axis.show(middle)
     return "2022-02-19T12:00"
 
 

@@ -42,7 +42,7 @@ def harmonise(support: Support, axes: Axes | None, label: str = "the support") -
     >>> hours, days = Axis("time", 0.0, 3600.0, "h"), Axis("time", 0.0, 86400.0, "D")
     >>> today = dataclasses.replace(mrgp.intervals([1.0], [2.0], inputs="time"), axes=(days,))
     >>> harmonise(today, (hours,))
-    Boxes(1 mean: time 24 to 48, width 24)
+    Boxes(1 mean: time 1970-01-02T00:00 to 1970-01-03T00:00, width 24 h)
     """
     if support.axes == axes:
         return support

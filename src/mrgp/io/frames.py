@@ -60,10 +60,10 @@ def from_frame(
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"date": pd.to_datetime(["2018-06-18 00:00", "2018-06-18 01:00"])})
     >>> frame = frame.assign(until=frame["date"] + pd.Timedelta("1h"), no2=[7.5, 5.9])
-    >>> from_frame(frame, "date", "no2", units="ug/m3")
-    Observations(source, no2: 2 of 2 values observed; Points(2 means: date 424800 to 424801))
+    >>> from_frame(frame, "date", "no2", units="ug/m3").support
+    Points(2 means: date 2018-06-18T00:00 to 2018-06-18T01:00)
     >>> from_frame(frame, y="no2", start="date", end="until").support
-    Boxes(2 means: date 424800 to 424802, width 1)
+    Boxes(2 means: date 2018-06-18T00:00 to 2018-06-18T02:00, width 1 h)
     """
     columns, starts, ends = as_list(x), as_list(start), as_list(end)
     several = is_several(y)

@@ -19,6 +19,8 @@ class Axis:
     >>> hours, days = Axis("time", 0.0, 3600.0, "h"), Axis("time", 86400.0, 86400.0, "D")
     >>> days.from_axis(hours)
     (0.041666666666666664, -1.0)
+    >>> days.show(0.5), Axis("longitude", -0.1, 0.01, "km").show(3.0)
+    ('1970-01-02T12:00', '-0.0700')
     """
 
     quantity: Quantity
@@ -37,6 +39,13 @@ class Axis:
                 f"An axis of {other.quantity} cannot be written as one of {self.quantity}."
             )
         return other.step / self.step, (other.origin - self.origin) / self.step
+
+    def show(self, x: float) -> str:
+        """Return what a number stands for, as one would type it: a date in UTC, or degrees."""
+        there = self.origin + self.step * float(x)
+        if self.quantity == "time":
+            return str(np.datetime64(round(there), "s"))[:16]
+        return f"{there:.4f}"
 
 
 def same_turn(lon: Any, about: float) -> Float[np.ndarray, "..."]:

@@ -181,12 +181,17 @@ class Support(eqx.Module):
         if len(self) == 0:
             return f"{type(self).__name__}(no regions, {self.dimension} inputs)"
         axes = []
-        for d, name in enumerate(self.input_names):
+        known = self.axes or (None,) * self.dimension
+        for d, (name, axis) in enumerate(zip(self.input_names, known, strict=True)):
             width = np.asarray(upper[:, d] - lower[:, d])
-            text = f"{name} {np.min(lower[:, d]):.6g} to {np.max(upper[:, d]):.6g}"
+            ends = (float(np.min(lower[:, d])), float(np.max(upper[:, d])))
+            first, last = (f"{end:.6g}" if axis is None else axis.show(end) for end in ends)
+            text = f"{name} {first} to {last}"
             if np.max(width) > 0:
+                unit = "" if axis is None else f" {axis.unit}"
                 least, most = f"{np.min(width):.3g}", f"{np.max(width):.3g}"
-                text += f", width {least}" if least == most else f", widths {least} to {most}"
+                several = f"width {least}" if least == most else f"widths {least} to {most}"
+                text += f", {several}{unit}"
             axes.append(text)
         nodes = self.nodes_per_region
         each = f" of {nodes} nodes" if nodes > 1 else ""
