@@ -355,6 +355,16 @@ def test_pauses_grow_to_a_bound(server, waits):
     assert list(loaded.refused) == ["AA1"]
 
 
+def test_a_server_that_is_down_is_not_worn_out(server):
+    codes = [f"S{k}" for k in range(6)]
+    server.register = register(*(site(code) for code in codes))
+    server.data = {code: [Reply(b"", 500)] for code in codes} | {"S4": [hourly("S4")]}
+    loaded = get(server, retries=2, pause=0)
+    # After three that failed the fourth is tried once; the fifth answers, and patience is back.
+    assert [server.counts[code] for code in codes] == [3, 3, 3, 1, 1, 3]
+    assert sorted(loaded.refused) == ["S0", "S1", "S2", "S3", "S5"]
+
+
 def test_the_server_says_when_to_come_back(server, waits):
     later = email.utils.format_datetime(
         datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=60), usegmt=True

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 BACKOFF = 0.5
 LONGEST_BACKOFF = 30.0
+WEARY = 3
 LONGEST_RETRY_AFTER = 120.0
 CHUNK = 65536
 BUSY = (408, 425, 429)
@@ -50,7 +51,8 @@ class Fetcher:
     """Ask one server: `pause` seconds between requests, `timeout` for each, `retries` more tries.
 
     Between tries the pause doubles, from half a second up to 30, or is what the server's
-    Retry-After asks for. Bodies that `read` accepts are kept in the folder `cache`, if there is
+    Retry-After asks for. After three addresses in a row that failed to the last try, others are
+    tried once each, until one answers: a server that is down is not worn out. Bodies that `read` accepts are kept in the folder `cache`, if there is
     one.
     """
 
@@ -60,6 +62,7 @@ class Fetcher:
     cache: Path | None = None
     where: str = "fetch"
     requests: int = dataclasses.field(default=0, init=False)
+    failed: int = dataclasses.field(default=0, init=False)
 
     def __post_init__(self):
         if not self.timeout > 0 or self.retries < 0 or not self.pause >= 0:
@@ -92,13 +95,17 @@ class Fetcher:
         return found
 
     def _patiently(self, url: str, read: Callable[[bytes], T]) -> tuple[bytes, T]:
-        for tried in range(self.retries + 1):
+        retries = self.retries if self.failed < WEARY else 0
+        for tried in range(retries + 1):
             try:
                 body = self._once(url)
-                return body, _read(body, read)
+                found = _read(body, read)
+                self.failed = 0
+                return body, found
             except _Fault as fault:
-                reason = _why_stop(fault, tried, self.retries)
+                reason = _why_stop(fault, tried, retries)
                 if reason is not None:
+                    self.failed += fault.again
                     raise FetchError(reason) from None
                 wait(max(fault.after, min(BACKOFF * 2**tried, LONGEST_BACKOFF)))
         raise AssertionError("the last try returns or raises")
