@@ -1,4 +1,4 @@
-"""Pictures: functions, maps, and checks. Colours suit colour-blind readers."""
+"""Pictures: functions, maps, data, fits, models and checks. Colours suit colour-blind readers."""
 
 from mrgp.plotting.checks import (
     plot_calibration,
@@ -8,13 +8,10 @@ from mrgp.plotting.checks import (
     plot_variogram,
 )
 from mrgp.plotting.colours import FIELD_COLOURS, LINE_COLOURS, MODEL_COLOURS, SPREAD_COLOURS
-from mrgp.plotting.functions import (
-    plot_bias_map,
-    plot_experts,
-    plot_function,
-    plot_posteriors,
-)
+from mrgp.plotting.experts import plot_experts
+from mrgp.plotting.functions import plot_bias_map, plot_function, plot_posteriors
 from mrgp.plotting.maps import plot_data, plot_map, plot_outlines, plot_prediction
+from mrgp.plotting.observed import plot_dataset
 
 __all__ = [
     "FIELD_COLOURS",
@@ -24,6 +21,7 @@ __all__ = [
     "plot_bias_map",
     "plot_calibration",
     "plot_data",
+    "plot_dataset",
     "plot_dependence",
     "plot_experts",
     "plot_function",
