@@ -8,7 +8,9 @@ from mrgp.plotting.checks import (
     plot_variogram,
 )
 from mrgp.plotting.colours import FIELD_COLOURS, LINE_COLOURS, MODEL_COLOURS, SPREAD_COLOURS
+from mrgp.plotting.drawing import plot_diagram
 from mrgp.plotting.experts import plot_experts
+from mrgp.plotting.fits import plot_fit
 from mrgp.plotting.functions import plot_bias_map, plot_function, plot_posteriors
 from mrgp.plotting.maps import plot_data, plot_map, plot_outlines, plot_prediction
 from mrgp.plotting.observed import plot_dataset
@@ -23,7 +25,9 @@ __all__ = [
     "plot_data",
     "plot_dataset",
     "plot_dependence",
+    "plot_diagram",
     "plot_experts",
+    "plot_fit",
     "plot_function",
     "plot_map",
     "plot_outlines",

@@ -65,7 +65,7 @@ class Coordinate(NamedTuple):
 
     def _word(self, value: float) -> str:
         if not self.dated:
-            return f"{value:g}"
+            return f"{value:.5g}"
         said = _as_date(value, self.axis).strftime("%Y-%m-%d %H:%M")
         return said.removesuffix(" 00:00")
 
@@ -174,7 +174,10 @@ class Slice(NamedTuple):
     @property
     def words(self) -> str:
         """The place in words."""
-        said = (f"{c.name} {c.words(float(c.lower[0]), float(c.upper[0]))}" for c in self.inputs)
+        said = []
+        for c in self.inputs:
+            place = c.words(float(c.lower[0]), float(c.upper[0]))
+            said.append(place if c.dated else f"{c.name} {place}")
         return ", ".join(said)
 
     def rows(self, support: Support) -> np.ndarray:

@@ -81,7 +81,8 @@ def _maps(prediction: Prediction) -> Any:
         for label in experts
     ]
     panels[1, 0].set_axis_off()
-    for row, fields in ((panels[0], upper), (panels[1, 1:], lower)):
+    what = quantity(prediction.task, prediction.units)
+    for row, fields, label in ((panels[0], upper, what), (panels[1, 1:], lower, "weight")):
         for axes, (title, values, ends, colours) in zip(row, fields, strict=True):
             regions = regions_on(support, values, across, place)
             assert regions is not None
@@ -91,7 +92,6 @@ def _maps(prediction: Prediction) -> Any:
             if axes is not row[0]:
                 axes.set_ylabel("")
                 axes.tick_params(labelleft=False)
-        label = quantity(prediction.task, prediction.units) if row is panels[0] else "weight"
         figure.colorbar(drawn, ax=list(row), label=label, shrink=0.85)
     for axes in panels[0, 1:]:
         axes.set_xlabel("")

@@ -245,7 +245,7 @@ def _maps(
             assert regions is not None
             drawn = draw_regions(axes, regions, limits, column.colours)
             set_map(axes, [regions])
-            axes.set_title(", ".join(filter(None, (column.title, place.words))), fontsize=10)
+            axes.set_title("\n".join(filter(None, (column.title, place.words))), fontsize=10)
             if seen is not None:
                 overlay(axes, seen, across, place, limits if j == 0 else None)
             axes.label_outer()
@@ -262,7 +262,7 @@ def map_panels(rows: int, columns: int, height: float) -> tuple[Any, np.ndarray]
     wide = min(WIDTH, 4.6 * columns)
     each = (wide / columns - 1.1) * height + 0.75
     return plt.subplots(
-        rows, columns, figsize=(wide, each * rows + 0.4), squeeze=False, layout="constrained"
+        rows, columns, figsize=(wide, each * rows + 0.4), squeeze=False, layout="compressed"
     )
 
 
@@ -314,12 +314,23 @@ def _with_points(
     drawn = [r.values for r in found if r is not None and r.shapes is None]
     if not drawn:
         return limits, "neither"
-    values = np.concatenate(drawn)
-    low, high = np.quantile(values, INLIERS)
-    low, high = min(limits[0], float(low)), max(limits[1], float(high))
-    below, above = bool(values.min() < low), bool(values.max() > high)
+    low, high, beyond = without_outliers(np.concatenate(drawn))
+    widened = min(limits[0], low), max(limits[1], high)
+    return widened, beyond
+
+
+def without_outliers(values: Float[np.ndarray, " n"]) -> tuple[float, float, str]:
+    """Return limits of colours that far outliers do not stretch, and at which ends they lie.
+
+    >>> without_outliers(np.append(np.linspace(0.0, 10.0, 99), 90.0))
+    (0.0, 12.5, 'max')
+    """
+    low, high = (float(end) for end in np.quantile(values, INLIERS))
+    least, most = float(values.min()), float(values.max())
+    reach = 0.25 * (high - low)
+    low, high = max(least, low - reach), min(most, high + reach)
     ends = {(False, False): "neither", (True, True): "both", (True, False): "min"}
-    return (low, high), ends.get((below, above), "max")
+    return low, high, ends.get((least < low, most > high), "max")
 
 
 def limits_of(several: Sequence[Float[np.ndarray, " n"]]) -> tuple[float, float]:

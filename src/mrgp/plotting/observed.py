@@ -9,7 +9,7 @@ from mrgp.data import Dataset, Observations
 from mrgp.plotting.colours import FIELD_COLOURS, source_markers
 from mrgp.plotting.coordinates import Slice, across_of, coordinates, set_axis, slices_of
 from mrgp.plotting.functions import draw_values, legend_above, quantity
-from mrgp.plotting.maps import MOST_MAPS, WIDTH, limits_of, map_panels
+from mrgp.plotting.maps import MOST_MAPS, WIDTH, map_panels, without_outliers
 from mrgp.plotting.regions import Regions, draw_regions, regions_on, set_map, size_of
 
 
@@ -80,7 +80,7 @@ def _over_time(data: Dataset, across: tuple[str, str]) -> Any:
     counts = [len(slices_of(o.support, across, len(o))) for o in data]
     places = times[int(np.argmin(counts))]
     cells = [[(o, place) for place in places] for o in data]
-    return _draw(data, across, cells, lambda o, place: f"{o.name}, {place.words}")
+    return _draw(data, across, cells, lambda o, place: f"{o.name}\n{place.words}")
 
 
 def _of(data: Dataset, source: str, task: str) -> Observations | None:
@@ -96,9 +96,10 @@ def _draw(data: Dataset, across: tuple[str, str], cells: Any, title: Any) -> Any
     everything = [r for o in data if (r := regions_on(o.support, o.y, across)) is not None]
     figure, panels = map_panels(len(cells), len(cells[0]), _height(everything))
     markers = source_markers(data.sources)
+    scales = _scales(cells, found)
     for panel_row, row, regions_row in zip(panels, cells, found, strict=True):
         task = next(cell[0].task for cell in row if cell)
-        limits = limits_of([o.y for o in data if o.task == task])
+        low, high, beyond = scales[task]
         drawn = None
         for axes, cell, regions in zip(panel_row, row, regions_row, strict=True):
             if cell is None:
@@ -110,11 +111,23 @@ def _draw(data: Dataset, across: tuple[str, str], cells: Any, title: Any) -> Any
             if regions is None:
                 axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center", color="0.4")
                 continue
-            drawn = draw_regions(axes, regions, limits, FIELD_COLOURS, marker=markers[cell[0].name])
+            drawn = draw_regions(
+                axes, regions, (low, high), FIELD_COLOURS, marker=markers[cell[0].name]
+            )
         if drawn is not None:
             label = quantity(task, data.units[task])
-            figure.colorbar(drawn, ax=list(panel_row), label=label, shrink=0.85)
+            figure.colorbar(drawn, ax=list(panel_row), label=label, shrink=0.85, extend=beyond)
     return figure
+
+
+def _scales(cells: Any, found: Any) -> dict[str, tuple[float, float, str]]:
+    """Return the limits of the colours of each task, from the values that are drawn."""
+    values: dict[str, list[np.ndarray]] = {}
+    for row, regions_row in zip(cells, found, strict=True):
+        for cell, regions in zip(row, regions_row, strict=True):
+            if regions is not None:
+                values.setdefault(cell[0].task, []).append(regions.values)
+    return {task: without_outliers(np.concatenate(several)) for task, several in values.items()}
 
 
 def _height(several: Sequence[Regions]) -> float:

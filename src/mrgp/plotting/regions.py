@@ -144,27 +144,26 @@ def set_map(axes: "Axes", several: Sequence[Regions]) -> None:
     x, y = joined
     for which, c in (("x", x), ("y", y)):
         set_axis(axes, which, c)
-        reach = _reach(c, [getattr(r, which) for r in several])
+        reach = _reach(c, several, [getattr(r, which) for r in several])
         getattr(axes, f"set_{which}lim")(*reach)
         if not c.dated:
             axes.locator_params(axis=which, nbins=5)  # pyright: ignore[reportArgumentType]
     axes.set_aspect(aspect_of(x, y))
 
 
-def _reach(c: Coordinate, several: Sequence[Coordinate]) -> tuple[float, float]:
+def _reach(
+    c: Coordinate, several: Sequence[Regions], sides: Sequence[Coordinate]
+) -> tuple[float, float]:
     """Return from where to where an axis goes: to the edges of areas, and past points."""
     low, high = float(c.lower.min()), float(c.upper.max())
-    steps = []
-    for one in several:
-        if np.any(one.upper > one.lower):
+    margin = 0.0 if high > low else 0.5
+    for regions, one in zip(several, sides, strict=True):
+        if regions.shapes is not None:
             continue
-        ends = np.unique(one.middle.round(9))
-        touching = ends[0] <= low or ends[-1] >= high
-        if len(ends) > 1 and touching:
-            steps.append(min(0.5 * float(np.median(np.diff(ends))), 0.04 * (high - low)))
-    margin = max(steps, default=0.0)
-    if high <= low:
-        margin = 0.5
+        beyond = 0.04 * (high - low)
+        if regions.grid is not None:
+            beyond = 0.5 * float(np.median(np.diff(np.unique(one.middle.round(9)))))
+        margin = max(margin, low - one.lower.min() + beyond, one.upper.max() - high + beyond)
     return low - margin, high + margin
 
 
