@@ -59,13 +59,12 @@ def diagram_of(model: Any, data: Dataset) -> Diagram:
         words = {o.process: _centred(o.dropna().support) for o in data}
         inner = inner.model
         title = f"{title}({type(inner).__name__})"
-    seen = model.view(data)
     if isinstance(inner, MRGP | VBAgg):
-        return _field(inner, seen, words, title)
+        return _field(inner, model.view(data), words, title)
     if isinstance(inner, MRGPRN):
-        return _network(inner, seen, words, title)
+        return _network(inner, model.view(data), words, title)
     if hasattr(inner, "plan"):
-        return _tree(inner, seen, words, title)
+        return _tree(inner, model.view(data), words, title)
     raise TypeError(
         "plot_diagram draws mrgp.MRGP, VBAgg, MRGPRN, MRDGP, Cascade and CenterPoint of them; got"
         f" {type(inner).__name__}."
