@@ -22,3 +22,16 @@ def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
         code = compile(block, f"{page.name}, block {number + 1}", "exec")
         with contextlib.redirect_stdout(io.StringIO()):
             exec(code, namespace)
+
+
+IMAGE = re.compile(r"^!\[(.+?)\]\((images/.+?\.png)\)", re.MULTILINE)
+LARGEST_IMAGE = 120_000
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_the_pictures_of_a_page_are_there_said_in_words_and_small(page):
+    for words, image in IMAGE.findall(page.read_text()):
+        file = page.parent / image
+        assert file.read_bytes()[:4] == b"\x89PNG"
+        assert file.stat().st_size < LARGEST_IMAGE, file
+        assert len(words) > 20

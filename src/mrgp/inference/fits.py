@@ -204,10 +204,10 @@ class Fit:
         without outlines, and `CenterPoint` keeps points.
 
         >>> import mrgp
-        >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+        >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [3.0, 4.0, 3.5])
         >>> fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([sensors]))
         >>> fit.kept_data()["source"].y.round(6)
-        array([0. , 1. , 0.5])
+        array([3. , 4. , 3.5])
         """
         return kept_data(self)
 

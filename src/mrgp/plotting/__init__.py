@@ -1,5 +1,6 @@
 """Pictures: functions, maps, data, fits, models and checks. Colours suit colour-blind readers."""
 
+from mrgp.plotting.chains import plot_chains
 from mrgp.plotting.checks import (
     plot_calibration,
     plot_dependence,
@@ -22,6 +23,7 @@ __all__ = [
     "SPREAD_COLOURS",
     "plot_bias_map",
     "plot_calibration",
+    "plot_chains",
     "plot_data",
     "plot_dataset",
     "plot_dependence",

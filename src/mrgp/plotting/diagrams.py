@@ -1,5 +1,6 @@
 """Diagrams of models, from a recipe and a dataset: what there is, and what goes into what."""
 
+import dataclasses
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
@@ -30,7 +31,8 @@ class Box(NamedTuple):
     row: float
 
 
-class Diagram(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Diagram:
     """Boxes, arrows between them by name, and plates: boxes that are repeated, and how often."""
 
     title: str
@@ -124,6 +126,11 @@ def _count(o: Observations) -> str:
 
 def _field(model: Any, data: Dataset, words: dict[Process, str], title: str) -> Diagram:
     """One latent field, seen by every source through its support."""
+    if len(data.tasks) > 1:
+        raise ValueError(
+            f"{type(model).__name__} models one task, and the data have {data.tasks}. Choose one"
+            " with data.select(task=...)."
+        )
     rows = {process: float(i) for i, process in enumerate(data.processes)}
     bias = getattr(model, "bias", "none")
     if bias != "none":
@@ -202,14 +209,15 @@ def _tree(model: Any, data: Dataset, words: dict[Process, str], title: str) -> D
         while node.parent is not None and node.parent not in depth:
             _mix(model, data, pending.pop(0), depth, row, boxes, arrows)
         depth[node.name] = 1 if node.parent is None else depth[node.parent] + 1
-        base = node.parent is None
-        row[node.name] = float(_bases(boxes)) if base else row[node.parent]
-        text = f"base GP of {node.process[0]}\nover {', '.join(data.inputs)}"
-        if not base:
+        if node.parent is None:
+            row[node.name] = float(_bases(boxes))
+            text = f"base GP of {node.process[0]}\nover {', '.join(data.inputs)}"
+            boxes.append(Box(node.name, "gp", text, 1, row[node.name]))
+        else:
+            row[node.name] = row[node.parent]
             arrows.append((node.parent, node.name))
-            text = _layer(model, node)
-        kind = "gp" if base else "layer"
-        boxes.append(Box(node.name, kind, text, depth[node.name], row[node.name]))
+            place = depth[node.name], row[node.name]
+            boxes.append(Box(node.name, "layer", _layer(model, node), *place))
     for blend in pending:
         _mix(model, data, blend, depth, row, boxes, arrows)
     for o in data:
@@ -245,6 +253,9 @@ def _mix(
     nodes = [name for _, name in blend.experts]
     depth[blend.name] = max(depth[name] for name in nodes) + 1
     row[blend.name] = float(np.mean([row[name] for name in nodes]))
+    # In a chain over tasks the next layer stands there already.
+    while any(b.column == depth[blend.name] and abs(b.row - row[blend.name]) < 1 for b in boxes):
+        row[blend.name] -= 1
     rule = "a function of x" if callable(model.mixing) else model.mixing
     how = f"mixture, by {rule}" if len(nodes) > 1 else "prediction"
     text = f"{quantity(blend.task, data.units[blend.task])}\n{how}"

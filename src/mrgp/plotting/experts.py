@@ -83,6 +83,7 @@ def _maps(prediction: Prediction) -> Any:
     panels[1, 0].set_axis_off()
     what = quantity(prediction.task, prediction.units)
     for row, fields, label in ((panels[0], upper, what), (panels[1, 1:], lower, "weight")):
+        drawn = None
         for axes, (title, values, ends, colours) in zip(row, fields, strict=True):
             regions = regions_on(support, values, across, place)
             assert regions is not None

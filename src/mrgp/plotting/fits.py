@@ -110,6 +110,8 @@ def histories_of(fit: Fit) -> dict[str, Float[np.ndarray, " steps"]]:
 
 
 def _draw_history(axes: "Axes", fit: Fit) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     several = histories_of(fit)
     stretch = CHUNK if isinstance(fit.optimiser, Adam) else 1
     if len(several) == 1:
@@ -133,7 +135,7 @@ def _draw_history(axes: "Axes", fit: Fit) -> None:
         if len(several) <= 8:
             axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes.set_xlabel("step")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _without_the_fall(axes: "Axes", values: Float[np.ndarray, " steps"]) -> None:

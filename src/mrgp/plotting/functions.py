@@ -198,6 +198,14 @@ def plot_posteriors(
 
     `functions` and `draws` are by model, the latter by parameter, all positive; `names` says what
     to call the parameters. Returns the figure.
+
+    >>> import mrgp
+    >>> x, one = mrgp.points([[0.0], [1.0]], inputs="day"), np.ones((1, 2))
+    >>> found = mrgp.Prediction(x, "no2", None, "ppb", one, one, one)
+    >>> draws = {"nuts": {"noise": np.linspace(1.0, 2.0, 50)}}
+    >>> figure = plot_posteriors(x, {"nuts": found}, draws, {"noise": "noise sd (ppb)"})
+    >>> figure.axes[1].get_xlabel()
+    'noise sd (ppb) (log axis)'
     """
     import matplotlib.pyplot as plt
     from matplotlib.ticker import LogLocator, NullFormatter

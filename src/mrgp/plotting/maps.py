@@ -239,6 +239,7 @@ def _maps(
         limits, beyond = column.limits or limits_of([column.values]), "neither"
         if j == 0 and seen is not None:
             limits, beyond = _with_points(limits, seen, across, places)
+        drawn = None
         for i, place in enumerate(places):
             axes = panels[i, j]
             regions = regions_on(prediction.support, column.values, across, place)
@@ -323,7 +324,7 @@ def without_outliers(values: Float[np.ndarray, " n"]) -> tuple[float, float, str
     """Return limits of colours that far outliers do not stretch, and at which ends they lie.
 
     >>> without_outliers(np.append(np.linspace(0.0, 10.0, 99), 90.0))
-    (0.0, 12.5, 'max')
+    (0.0, 12.32..., 'max')
     """
     low, high = (float(end) for end in np.quantile(values, INLIERS))
     least, most = float(values.min()), float(values.max())
