@@ -231,6 +231,21 @@ def test_a_dataset_over_time_has_the_times_of_its_rarest_source():
     assert panels[2].get_xlabel() == "lon (°)"
 
 
+def test_a_site_inside_a_cell_is_drawn_along_time():
+    hours = np.arange(3.0)
+    inputs = ("hour", "x", "y")
+    site = mrgp.points(np.column_stack([hours, np.ones(3), np.ones(3)]), inputs=inputs)
+    lower = np.column_stack([hours, np.zeros(3), np.zeros(3)])
+    cell = mrgp.boxes(lower, lower + [1.0, 2.0, 2.0], inputs=inputs)
+    several = [mrgp.Observations(s, hours, name=n) for s, n in ((site, "site"), (cell, "cell"))]
+    (axes,) = mrgp.Dataset(several).plot().axes
+    assert axes.get_xlabel() == "hour"
+    assert (len(axes.get_lines()), len(axes.collections[0].get_segments())) == (1, 3)
+    apart = mrgp.points([[0.0, 5.0, 1.0]], inputs=inputs)
+    far = mrgp.Observations(apart, [1.0], name="far")
+    assert len(maps_of(mrgp.Dataset([several[0], far]).plot())) > 1
+
+
 def test_times_without_values_say_so():
     late = sites(HOURS[:3])
     figure = plot_dataset(mrgp.Dataset([late, cells()]))

@@ -72,7 +72,7 @@ def _maps(prediction: Prediction) -> Any:
     means = {"mixture": prediction.mean} | {label: e.mean for label, e in experts.items()}
     some = regions_on(support, prediction.mean, across, place)
     assert some is not None
-    figure, panels = map_panels(2, len(means), size_of(some))
+    figure, panels = map_panels(2, len(means), size_of(some), 1, 2)
     rows = place.rows(support)
     limits = limits_of([values[rows] for values in means.values()])
     upper = [(label, values, limits, FIELD_COLOURS) for label, values in means.items()]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 KINDS = ("overview", "history", "noise", "bias", "lengthscales")
 LEAST_RISE = 1e-3
+MOST_ABREAST = 4
 ROW = 0.27
 """The height of a named value, in inches."""
 
@@ -83,12 +84,12 @@ def _panels(fit: Fit) -> dict[str, list[Panel]]:
 
 
 def _figure(fit: Fit, panels: list[Panel]) -> Any:
-    """Lay panels out: the history over the full width, the others three abreast."""
+    """Lay panels out: the history over the full width, the others side by side."""
     import matplotlib.pyplot as plt
 
     wide = [panel for panel in panels if panel.full]
     rest = [panel for panel in panels if not panel.full]
-    abreast = max(min(len(rest), 3), 1)
+    abreast = max(len(rest) if len(rest) <= MOST_ABREAST else 3, 1)
     lines = [rest[i : i + abreast] for i in range(0, len(rest), abreast)]
     heights = [2.5 for _ in wide] + [0.9 + ROW * max(p.rows for p in line) for line in lines]
     figure = plt.figure(figsize=(WIDTH, 0.5 + sum(heights)), layout="constrained")

@@ -233,7 +233,9 @@ def _maps(
     """Draw a row of maps for each slice, a column for each field, with the data of that slice."""
     first = regions_on(prediction.support, prediction.mean, across, places[0])
     assert first is not None
-    figure, panels = map_panels(len(places), len(columns), size_of(first))
+    figure, panels = map_panels(
+        len(places), len(columns), size_of(first), len(columns), 2 if places[0].words else 1
+    )
     seen = None if data is None else data.dropna().select(task=_task_of(data, prediction.task))
     for j, column in enumerate(columns):
         limits, beyond = column.limits or limits_of([column.values]), "neither"
@@ -250,20 +252,31 @@ def _maps(
             if seen is not None:
                 overlay(axes, seen, across, place, limits if j == 0 else None)
             axes.label_outer()
-        style = {"label": column.label, "extend": beyond, "shrink": 0.85, "aspect": 28}
+        style = {
+            "label": column.label,
+            "extend": beyond,
+            "shrink": 0.85,
+            "aspect": 20 + 14 * (len(places) - 1),
+        }
         figure.colorbar(drawn, ax=list(panels[:, j]), **style)
     legend_above(figure, list(panels.ravel()))
     return figure
 
 
-def map_panels(rows: int, columns: int, height: float) -> tuple[Any, np.ndarray]:
-    """Return a figure with panels for maps that are so high for their width."""
+def map_panels(
+    rows: int, columns: int, height: float, bars: int, lines: int = 1
+) -> tuple[Any, np.ndarray]:
+    """Return a figure with panels for maps that are so high for their width.
+
+    `bars` is the number of colour bars side by side, and `lines` that of the lines of titles.
+    """
     import matplotlib.pyplot as plt
 
     wide = min(WIDTH, 4.6 * columns)
-    each = (wide / columns - 1.1) * height + 0.75
+    # Inches that ticks, labels and bars take.
+    each = (wide - 0.7 - 0.95 * bars) / columns * height + 0.15 + 0.2 * lines
     return plt.subplots(
-        rows, columns, figsize=(wide, each * rows + 0.4), squeeze=False, layout="compressed"
+        rows, columns, figsize=(wide, each * rows + 0.8), squeeze=False, layout="compressed"
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from mrgp.data import Dataset, Observations
 from mrgp.plotting.colours import FIELD_COLOURS, source_markers
-from mrgp.plotting.coordinates import Slice, across_of, coordinates, set_axis, slices_of
+from mrgp.plotting.coordinates import Coordinate, Slice, across_of, coordinates, set_axis, slices_of
 from mrgp.plotting.functions import draw_values, legend_above, quantity
 from mrgp.plotting.maps import MOST_MAPS, WIDTH, map_panels, without_outliers
 from mrgp.plotting.regions import Regions, draw_regions, regions_on, set_map, size_of
@@ -39,10 +39,11 @@ def plot_dataset(data: Dataset) -> Any:
     return _over_time(seen, across)
 
 
-def _varies(several: Sequence[Any]) -> bool:
-    ends = np.concatenate([side for c in several for side in (c.lower, c.upper)])
-    one = all(c.distinct == 1 for c in several)
-    return not (one and (len(several) == 1 or np.ptp(ends) < 1e-9))
+def _varies(several: Sequence[Coordinate]) -> bool:
+    """Tell whether sources differ along an input: not where each has one place, all in common."""
+    if any(c.distinct > 1 for c in several):
+        return True
+    return bool(max(c.lower[0] for c in several) > min(c.upper[0] for c in several) + 1e-9)
 
 
 def _curves(data: Dataset, name: str) -> Any:
@@ -80,7 +81,7 @@ def _over_time(data: Dataset, across: tuple[str, str]) -> Any:
     counts = [len(slices_of(o.support, across, len(o))) for o in data]
     places = times[int(np.argmin(counts))]
     cells = [[(o, place) for place in places] for o in data]
-    return _draw(data, across, cells, lambda o, place: f"{o.name}\n{place.words}")
+    return _draw(data, across, cells, lambda o, place: f"{o.name}\n{place.words}".strip())
 
 
 def _of(data: Dataset, source: str, task: str) -> Observations | None:
@@ -94,7 +95,7 @@ def _draw(data: Dataset, across: tuple[str, str], cells: Any, title: Any) -> Any
         for row in cells
     ]
     everything = [r for o in data if (r := regions_on(o.support, o.y, across)) is not None]
-    figure, panels = map_panels(len(cells), len(cells[0]), _height(everything))
+    figure, panels = map_panels(len(cells), len(cells[0]), _height(everything), 1, 2)
     markers = source_markers(data.sources)
     scales = _scales(cells, found)
     for panel_row, row, regions_row in zip(panels, cells, found, strict=True):
