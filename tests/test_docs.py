@@ -5,6 +5,7 @@ import io
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
@@ -17,11 +18,13 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 )
 def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    plt.close("all")
     namespace = {}
     for number, block in enumerate(BLOCK.findall(page.read_text())):
         code = compile(block, f"{page.name}, block {number + 1}", "exec")
         with contextlib.redirect_stdout(io.StringIO()):
             exec(code, namespace)
+    plt.close("all")
 
 
 IMAGE = re.compile(r"^!\[(.+?)\]\((images/.+?\.png)\)", re.MULTILINE)

@@ -40,8 +40,8 @@ def plot_reliability(axes: "Axes", values: Mapping[str, Float[np.ndarray, " n"]]
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().subplots()
     >>> plot_reliability(axes, {"MRGP": np.linspace(0.0, 1.0, 101)})
-    >>> axes.get_lines()[1].get_ydata()[9].round(2)
-    np.float64(0.5)
+    >>> float(axes.get_lines()[1].get_ydata()[9].round(1))
+    0.5
     """
     axes.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="perfect")
     for (name, pit), (colour, style) in zip(values.items(), _styles(len(values)), strict=True):

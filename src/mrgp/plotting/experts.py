@@ -54,7 +54,9 @@ def _curves(prediction: Prediction, name: str, axes: Any, data: Dataset | None) 
     known = source_colours(() if data is None else data.sources, prediction.experts)
     colours = {label: known[label] for label in prediction.experts}
     for label, expert in prediction.experts.items():
-        axes[0].plot(x, expert.mean[order], color=colours[label], linewidth=1.2, label=label)
+        # Dashes leave the mixture to be seen where an expert has all the weight.
+        style = {"color": colours[label], "linewidth": 1.2, "linestyle": (0, (4, 2))}
+        axes[0].plot(x, expert.mean[order], label=label, **style)
     shares = [prediction.weights[label][order] for label in colours]
     axes[1].stackplot(x, shares, colors=list(colours.values()), alpha=0.6)
     axes[0].set_ylabel(quantity(prediction.task, prediction.units))

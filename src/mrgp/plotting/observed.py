@@ -33,8 +33,8 @@ def plot_dataset(data: Dataset) -> Any:
     if len(varying) <= 1:
         return _curves(seen, varying[0] if varying else next(iter(inputs[0])))
     widest = max(inputs, key=lambda found: sum(c.distinct > 1 for c in found.values()))
-    across = across_of({name: widest[name] for name in varying})
-    if len(varying) == 2:
+    across = across_of(widest)
+    if set(varying) <= set(across):
         return _side_by_side(seen, across)
     return _over_time(seen, across)
 
