@@ -25,7 +25,11 @@ def closed():
 def test_every_number_that_varies_has_its_way_and_its_histogram():
     figure = plot_chains(DRAWS)
     left, right = figure.axes[::2], figure.axes[1::2]
-    assert [axes.get_ylabel() for axes in left] == ["noise", "lengthscale [1]", "lengthscale [2]"]
+    assert [axes.get_title(loc="left") for axes in left] == [
+        "noise",
+        "lengthscale [1]",
+        "lengthscale [2]",
+    ]
     first, second = left[2].get_lines()
     np.testing.assert_array_equal(second.get_ydata(), DRAWS["lengthscale"][1, :, 1])
     assert first.get_color() != second.get_color()

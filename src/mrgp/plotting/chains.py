@@ -21,7 +21,7 @@ def plot_chains(parameters: Mapping[str, np.ndarray], names: Sequence[str] | Non
 
     >>> draws = {"noise": np.arange(8.0).reshape(2, 4), "fixed": np.ones((2, 4))}
     >>> left, right = plot_chains(draws).axes
-    >>> left.get_ylabel(), [line.get_label() for line in left.get_lines()]
+    >>> left.get_title(loc="left"), [line.get_label() for line in left.get_lines()]
     ('noise', ['chain 1', 'chain 2'])
     """
     rows = _rows(parameters, names)
@@ -32,7 +32,7 @@ def plot_chains(parameters: Mapping[str, np.ndarray], names: Sequence[str] | Non
     figure, panels = plt.subplots(
         len(rows),
         2,
-        figsize=(WIDTH, 0.5 + 1.5 * len(rows)),
+        figsize=(WIDTH, 0.6 + 1.5 * len(rows)),
         squeeze=False,
         width_ratios=(2, 1),
         layout="constrained",
@@ -44,7 +44,7 @@ def plot_chains(parameters: Mapping[str, np.ndarray], names: Sequence[str] | Non
             left.plot(chain, color=colour, linewidth=0.6, label=f"chain {i + 1}")
             density = np.histogram(chain, edges, density=True)[0]
             right.stairs(density, edges, color=colour, linewidth=1.2)
-        left.set_ylabel(name, fontsize=9)
+        left.set_title(name, fontsize=9, loc="left")
         left.margins(x=0)
         right.set(yticks=[], ylim=(0, None))
     for axes in panels[:-1, 0]:
