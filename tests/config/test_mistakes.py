@@ -217,7 +217,6 @@ ASKED = {
     "none": ([], "got none of them", "--polygons"),
     "out": (["--at", "test.csv", "-o", "p.xlsx"], "--out p.xlsx", "files end in .csv"),
     "out of points": (["--at", "test.csv", "-o", "p.nc"], "the places are no grid", ".csv"),
-    "picture of points": (["--at", "test.csv", "--picture", "p.png"], "--picture p.png", "--grid"),
     "picture": (["--at", "test.csv", "--picture", "p.doc"], "must end in .png", "--picture p.doc"),
     "task": (["--at", "test.csv", "--task", "no"], "--task 'no' was not fitted", "mean 'no2'"),
     "source": (["--at", "test.csv", "--source", "sats"], "--source 'sats'", "mean 'sat'"),

@@ -58,6 +58,25 @@ def test_a_table_of_places_has_the_values_of_predict(city, by_hand, tmp_path, ca
         assert f"wrote {out}" in capsys.readouterr().out
 
 
+def test_a_picture_has_the_data_that_the_fit_keeps_and_the_threshold(city, tmp_path, monkeypatch):
+    plot, drawn = mrgp.Prediction.plot, []
+
+    def watched(self, *args, **kwargs):
+        drawn.append((self, args, kwargs, plot(self, *args, **kwargs)))
+        return drawn[-1][-1]
+
+    monkeypatch.setattr(mrgp.Prediction, "plot", watched)
+    for places in (["--grid", GRID], ["--at", city.folder / "test.csv"]):
+        predict(city, tmp_path, "p.csv", *places, "--exceed", 30, "--picture", tmp_path / "p.png")
+        _, (data,), asked, figure = drawn.pop()
+        assert asked == {"exceedance": 30.0}
+        assert data.processes == (("sensors", "no2"), ("sat", "no2"))
+        assert data["sensors"].y.shape == (24,)
+        titles = [axes.get_title().split("\n")[0] for axes in figure.axes]
+        assert {"mean", "sd", "P(no2 > 30 ug/m3)"} <= set(titles)
+        assert (tmp_path / "p.png").stat().st_size > 1000
+
+
 def test_a_grid_follows_cf_and_has_each_value_in_its_place(city, by_hand, tmp_path):
     picture = tmp_path / "pictures" / "map.png"
     out = predict(
@@ -227,7 +246,7 @@ def test_quiet_says_nothing(city, workplace, capfd):
     calls = (
         ["init", "sensors.csv", "sat.nc"],
         ["fit", "city.toml", "-o", "a.mrgp"],
-        ["predict", "a.mrgp", "--at", "test.csv", "--picture", "none.png"],
+        ["predict", "a.mrgp", "--at", "test.csv", "--picture", "none.doc"],
         ["predict", "a.mrgp", "--grid", GRID, "--picture", "map.png"],
         ["evaluate", "a.mrgp", "test.csv"],
         ["info", "a.mrgp"],
@@ -236,7 +255,7 @@ def test_quiet_says_nothing(city, workplace, capfd):
     said = capfd.readouterr()
     assert codes == [0, 0, 1, 0, 0, 0]
     assert said.out == ""
-    assert said.err.startswith("error: --picture none.png")
+    assert said.err.startswith("error: --picture none.doc")
     assert len(said.err.splitlines()) <= 6
 
 

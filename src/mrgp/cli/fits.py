@@ -137,7 +137,7 @@ def predict(
     say(f"{found}")
     say(f"wrote {out}")
     if picture is not None:
-        draw(found, picture)
+        draw(found, picture, loaded.kept_data(), exceed)
         say(f"wrote {picture}")
 
 

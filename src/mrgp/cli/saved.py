@@ -97,22 +97,20 @@ def like_a_source(fit: Path, file: Path, source: str | None) -> mrgp.Observation
     return read_source(name, config.sources[name].model_copy(update={"file": file}), config)
 
 
-def draw(found: mrgp.Prediction, path: Path) -> None:
-    """Draw a prediction into a file."""
+def draw(
+    found: mrgp.Prediction,
+    path: Path,
+    data: mrgp.Dataset | None = None,
+    exceedance: float | None = None,
+) -> None:
+    """Draw a prediction into a file, with the data that the fit keeps of its task."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    from mrgp.plotting import plot_prediction
-
-    try:
-        figure = plot_prediction(found)
-    except ValueError:
-        raise ValueError(
-            f"--picture {path}: a picture needs a single input, or places that are a full grid. Ask"
-            " for --grid, or leave --picture out."
-        ) from None
+    shown = data if data is not None and found.task in data.tasks else None
+    figure = found.plot(shown, exceedance=exceedance)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
     plt.close(figure)

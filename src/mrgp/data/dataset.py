@@ -145,6 +145,22 @@ class Dataset:
             second.append(o[np.sort(order[cut:])])
         return Dataset(first), Dataset(second)
 
+    def plot(self) -> Any:
+        """Draw every source as what it is, cells, polygons, points or bars; return the figure.
+
+        Coordinates are those that the user gave, degrees and dates. A task has one colour scale;
+        where time varies beside two other inputs there are maps of a few times.
+
+        >>> import mrgp
+        >>> cells = mrgp.boxes([[0.0], [1.0]], [[1.0], [2.0]], inputs="day")
+        >>> seen = mrgp.Observations(cells, [3.0, 4.0], task="no2", units="ppb")
+        >>> Dataset([seen]).plot().axes[0].get_ylabel()
+        'no2 (ppb)'
+        """
+        from mrgp.plotting import plot_dataset
+
+        return plot_dataset(self)
+
     def _orders(self, key: Any) -> list[np.ndarray]:
         key = as_key(key)
         keys = jax.random.split(key, len(self.observations))

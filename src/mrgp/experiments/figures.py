@@ -184,7 +184,7 @@ def _experts(found: dict[str, Prediction], case: Case) -> Any:
     figure, axes = plt.subplots(
         2, sharex=True, figsize=(WIDTH, 5.2), layout="constrained", height_ratios=(3, 1)
     )
-    plot_experts(found.get(LATENT, found[NOISY]), axes)
+    plot_experts(found.get(LATENT, found[NOISY]), axes, data=case.data)
     _zoom(axes[0], case)
     return figure
 

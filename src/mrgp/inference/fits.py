@@ -11,6 +11,7 @@ from mrgp._types import float64
 from mrgp.data import Dataset, Scaling, harmonise
 from mrgp.inference.ascent import Training
 from mrgp.inference.bias import BiasMap, bias_map
+from mrgp.inference.kept import kept_data
 from mrgp.inference.leave_one_out import LeaveOneOut, leave_one_out
 from mrgp.inference.optimisers import LBFGS, Status
 from mrgp.inference.stochastic import Adam
@@ -159,6 +160,58 @@ class Fit:
                 " for other data."
             )
         return ordered
+
+    def plot(self, kind: str = "overview") -> Any:
+        """Draw how the fit went and what it learned; return the figure.
+
+        `kind` is "history", "noise", "bias" or "lengthscales", or "overview", all of these that
+        the fit has.
+
+        >>> import mrgp
+        >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+        >>> fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([sensors]))
+        >>> [axes.get_xlabel() for axes in fit.plot().axes]
+        ['step', 'noise sd', 'lengthscale of x1']
+        """
+        from mrgp.plotting import plot_fit
+
+        return plot_fit(self, kind)
+
+    def diagram(self, data: Dataset | None = None) -> Any:
+        """Draw the model as it is for these data; return the figure.
+
+        Exact fits, and deep models of exact parts, keep their data and need not be given them.
+
+        >>> import mrgp
+        >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+        >>> fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([sensors]))
+        >>> fit.diagram().axes[0].get_title()
+        'MRGP'
+        """
+        from mrgp.plotting import plot_diagram
+
+        data = self.kept_data() if data is None else data
+        missing = self.processes if data is None else set(self.processes) - set(data.processes)
+        if data is None or missing:
+            raise ValueError(
+                "diagram: this fit does not keep the data of all its sources; give them, as"
+                " fit.diagram(data)."
+            )
+        return plot_diagram(self.recipe, data)
+
+    def kept_data(self) -> Dataset | None:
+        """Return the observed values that the fit keeps, or None where it keeps none.
+
+        Exact fits keep theirs, and deep models those of their exact base GPs. Polygons are nodes
+        without outlines, and `CenterPoint` keeps points.
+
+        >>> import mrgp
+        >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [3.0, 4.0, 3.5])
+        >>> fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([sensors]))
+        >>> fit.kept_data()["source"].y.round(6)
+        array([3. , 4. , 3.5])
+        """
+        return kept_data(self)
 
     def summary(self) -> str:
         """Describe the fit in words: data, status, parameters."""

@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import solve_triangular
 
-from mrgp.data import Record
+from mrgp._types import float64
+from mrgp.data import Dataset, Observations, Record
 from mrgp.gp import Kernels, Posterior, Sources, variance
 from mrgp.inference.alignment import labelled
 from mrgp.inference.objectives import as_arrays
@@ -71,6 +72,32 @@ def kept(fit: Any, where: str, otherwise: str) -> Kept:
         rows=rows,
         supports={p: labelled(fit, s.shift(-fit.scaling.centre)) for p, s in supports},
     )
+
+
+@float64
+def kept_data(fit: Any) -> Dataset | None:
+    """Return the observed values that an exact fit, or the exact bases of a tree, keep."""
+    if fit.parts:
+        bases = [node.name for node in fit.model.nodes if node.parent is None]
+        several = [kept_data(fit.parts[name]) for name in bases if name in fit.parts]
+        found = [o for data in several if data is not None for o in data]
+    elif is_exact(fit) and fit.treatment != "adjusted":
+        have = kept(fit, "kept_data", "")
+        found = [
+            Observations(
+                have.supports[process],
+                have.y[have.rows[process]],
+                task=process[1],
+                name=process[0],
+                units=fit.units.get(process[1]),
+            )
+            for process in fit.processes
+        ]
+    else:
+        found = []
+    order = {process: i for i, process in enumerate(fit.processes)}
+    found.sort(key=lambda o: order[o.process])
+    return Dataset(found) if found else None
 
 
 def _check(fit: Any, where: str, otherwise: str) -> None:

@@ -98,7 +98,7 @@ class MRGP:
                 f"MRGP models one task, and the data have {data.tasks}. Choose one with"
                 " data.select(task=...)."
             )
-        target = self._target(data)
+        target = self.target_of(data)
         scaling = Scaling.of(data)
         supports = tuple(o.dropna().support.shift(scaling.centre) for o in data)
         geometry = Geometry.of(data.supports)
@@ -126,7 +126,8 @@ class MRGP:
             rule=self.quadrature,
         )
 
-    def _target(self, data: Dataset) -> str:
+    def target_of(self, data: Dataset) -> str:
+        """Return the source that has no bias: the one named, or the first."""
         if self.target is None:
             return data.sources[0]
         if self.target not in data.sources:

@@ -152,6 +152,10 @@ class MRGPRN:
         """Return the data as they are."""
         return data
 
+    def latents_of(self, data: Dataset) -> int:
+        """Return how many latent functions the tasks of a dataset share."""
+        return self.latents or min(len(data.tasks), MOST_LATENTS)
+
     @float64
     def build(
         self, data: Dataset, key: Any = 0, like: Dataset | None = None
@@ -170,7 +174,7 @@ class MRGPRN:
     def _linear(
         self, data: Dataset, scaling: Scaling, geometry: Geometry, seed: int
     ) -> Coregionalised:
-        latents = self.latents or min(len(data.tasks), MOST_LATENTS)
+        latents = self.latents_of(data)
         kernels = self._kernels_f(latents, geometry)
         affordable = all(exact_is_cheap(data, unwrap(k), self.quadrature) for k in kernels)
         locations = None

@@ -1,5 +1,6 @@
-"""Pictures: functions, maps, and checks. Colours suit colour-blind readers."""
+"""Pictures: functions, maps, data, fits, models and checks. Colours suit colour-blind readers."""
 
+from mrgp.plotting.chains import plot_chains
 from mrgp.plotting.checks import (
     plot_calibration,
     plot_dependence,
@@ -8,13 +9,12 @@ from mrgp.plotting.checks import (
     plot_variogram,
 )
 from mrgp.plotting.colours import FIELD_COLOURS, LINE_COLOURS, MODEL_COLOURS, SPREAD_COLOURS
-from mrgp.plotting.functions import (
-    plot_bias_map,
-    plot_experts,
-    plot_function,
-    plot_posteriors,
-)
+from mrgp.plotting.drawing import plot_diagram
+from mrgp.plotting.experts import plot_experts
+from mrgp.plotting.fits import plot_fit
+from mrgp.plotting.functions import plot_bias_map, plot_function, plot_posteriors
 from mrgp.plotting.maps import plot_data, plot_map, plot_outlines, plot_prediction
+from mrgp.plotting.observed import plot_dataset
 
 __all__ = [
     "FIELD_COLOURS",
@@ -23,9 +23,13 @@ __all__ = [
     "SPREAD_COLOURS",
     "plot_bias_map",
     "plot_calibration",
+    "plot_chains",
     "plot_data",
+    "plot_dataset",
     "plot_dependence",
+    "plot_diagram",
     "plot_experts",
+    "plot_fit",
     "plot_function",
     "plot_map",
     "plot_outlines",

@@ -19,13 +19,30 @@ LEVELS = np.linspace(0.05, 0.95, 19)
 def plot_calibration(
     axes: "Axes", predictions: Mapping[str, Prediction], y: Float[np.ndarray, " n"]
 ) -> None:
-    """Draw the share of values inside central intervals against the intervals' nominal share."""
+    """Draw the share of values inside central intervals against the intervals' nominal share.
+
+    >>> import mrgp
+    >>> from matplotlib.figure import Figure
+    >>> one = np.ones((1, 3))
+    >>> found = mrgp.Prediction(mrgp.points(one.T), "no2", None, None, one, 0 * one, one)
+    >>> axes = Figure().subplots()
+    >>> plot_calibration(axes, {"MRGP": found}, np.array([-1.0, 0.0, 1.0]))
+    >>> [text.get_text() for text in axes.get_legend().get_texts()]
+    ['perfect', 'MRGP']
+    """
     plot_reliability(axes, {name: prediction.cdf(y) for name, prediction in predictions.items()})
     axes.legend(frameon=False)
 
 
 def plot_reliability(axes: "Axes", values: Mapping[str, Float[np.ndarray, " n"]]) -> None:
-    """Draw the share of values inside central intervals, from probability integral transforms."""
+    """Draw the share of values inside central intervals, from probability integral transforms.
+
+    >>> from matplotlib.figure import Figure
+    >>> axes = Figure().subplots()
+    >>> plot_reliability(axes, {"MRGP": np.linspace(0.0, 1.0, 101)})
+    >>> float(axes.get_lines()[1].get_ydata()[9].round(1))
+    0.5
+    """
     axes.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="perfect")
     for (name, pit), (colour, style) in zip(values.items(), _styles(len(values)), strict=True):
         beside = np.abs(2 * pit[~np.isnan(pit)] - 1)
@@ -44,6 +61,12 @@ def plot_pit(
 
     Where predictions are calibrated they are even; a hump is too much uncertainty, and a hollow
     too little.
+
+    >>> from matplotlib.figure import Figure
+    >>> axes = Figure().subplots()
+    >>> plot_pit(axes, {"MRGP": np.array([0.1, 0.3, 0.6, 0.8])}, bins=2)
+    >>> axes.patches[0].get_data().values
+    array([1., 1.])
     """
     axes.axhline(1.0, color="0.6", linewidth=1, label="perfect")
     edges = np.linspace(0.0, 1.0, bins + 1)
@@ -61,7 +84,15 @@ def _styles(count: int) -> list[tuple[str, str]]:
 
 
 def plot_dependence(found: Dependence) -> Any:
-    """Draw the residuals of pairs of overlapping sources; return the figure."""
+    """Draw the residuals of pairs of overlapping sources; return the figure.
+
+    >>> import mrgp
+    >>> from mrgp.inference.dependence import Pair
+    >>> clusters = mrgp.overlap_clusters([mrgp.points([[0.0]]), mrgp.points([[1.0]])])
+    >>> pair = Pair("laqn", "sat", np.array([[-1.0, -1.0], [1.0, 1.0]]))
+    >>> plot_dependence(mrgp.Dependence((pair,), clusters)).axes[0].get_xlabel()
+    'residual of laqn (sd)'
+    """
     import matplotlib.pyplot as plt
 
     count = max(len(found.pairs), 1)
@@ -87,7 +118,15 @@ def plot_dependence(found: Dependence) -> Any:
 
 
 def plot_variogram(found: Variogram, axes: Any = None) -> Any:
-    """Draw semivariances of the values over those of the model, with two standard errors."""
+    """Draw semivariances of the values over those of the model, with two standard errors.
+
+    >>> from matplotlib.figure import Figure
+    >>> lag = np.arange(1.0, 4.0)
+    >>> found = Variogram("s", "no2", "ppb", ("x",), "km", 9, lag, np.ones(3, int), lag, lag, lag)
+    >>> axes = plot_variogram(found, Figure().subplots())
+    >>> axes.get_xlabel(), axes.get_ylabel()
+    ('distance in x (km)', 'semivariance ((ppb)²)')
+    """
     import matplotlib.pyplot as plt
 
     axes = plt.subplots(layout="constrained")[1] if axes is None else axes

@@ -1,14 +1,15 @@
-"""Functions of one input: predictions, experts, bias maps, posteriors."""
+"""Functions of one input: predictions and data, bias maps, posteriors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
-from mrgp.data import Dataset
+from mrgp.data import Dataset, Observations
 from mrgp.inference import BiasMap
-from mrgp.plotting.colours import LINE_COLOURS, MODEL_COLOURS
+from mrgp.plotting.colours import LINE_COLOURS, MODEL_COLOURS, PREDICTION_COLOUR, source_colours
+from mrgp.plotting.coordinates import Coordinate, Slice, coordinates, set_axis, slices_of
 from mrgp.prediction import Prediction
 from mrgp.supports import Support
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 GAP = 5.0
 """How many times the usual step two neighbours are apart where a curve is broken."""
+
+FEW_DOTS = 150
 
 
 def plot_function(
@@ -29,49 +32,111 @@ def plot_function(
     """Draw a prediction along one input: mean, 95 % interval, and the data it was made from.
 
     Values of points are dots, and those of regions bars as wide as the region. Data of other tasks
-    than the prediction's are left out. Where nothing is predicted, curves have a gap.
+    than the prediction's, or of other places where other inputs are held, are left out. Where
+    nothing is predicted, curves have a gap.
+
+    >>> import mrgp
+    >>> from matplotlib.figure import Figure
+    >>> x, one = mrgp.points([[0.0], [1.0]], inputs="day"), np.ones((1, 2))
+    >>> data = mrgp.Dataset([mrgp.Observations(x, [1.0, 2.0], task="no2", name="sensors")])
+    >>> found = mrgp.Prediction(x, "no2", None, "ppb", one, one, one)
+    >>> axes = plot_function(found, Figure().subplots(), data=data)
+    >>> axes.get_xlabel(), axes.get_ylabel(), axes.get_legend_handles_labels()[1]
+    ('day', 'no2 (ppb)', ['95 % interval', 'mean', 'sensors'])
     """
-    if prediction.support.dimension != 1:
+    name = input_of(prediction.support)
+    if name is None:
         raise ValueError(
             f"plot_function draws one input; the support has {prediction.support.dimension}. Use"
             " plot_map for two."
         )
-    if axes is None:
-        from matplotlib import pyplot
-
-        axes = pyplot.subplots(layout="constrained")[1]
-    x, order = _along(prediction.support)
-    gaps = _gaps(x)
-    x, low, high, mean = (
-        np.insert(values, gaps, np.nan)
-        for values in (x, *(side[order] for side in (*prediction.interval(0.95), prediction.mean)))
-    )
-    band = {"color": LINE_COLOURS[0], "alpha": 0.25, "linewidth": 0, "label": "95 % interval"}
-    axes.fill_between(x, low, high, **band)
-    axes.plot(x, mean, color=LINE_COLOURS[0], linewidth=1.6, label="mean")
-    if truth is not None:
-        curve = np.insert(truth[order], gaps, np.nan)
-        axes.plot(x, curve, color="0.35", linewidth=1, linestyle="--", label="truth")
-    colours = ("#000000", *LINE_COLOURS[1:])
-    seen = [] if data is None else [o for o in data.dropna() if o.task == prediction.task]
-    for i, observed in enumerate(seen):
-        lower, upper = (np.asarray(side)[:, 0] for side in observed.support.bounds)
-        style = {"color": colours[i % len(colours)], "label": observed.name, "zorder": 3}
-        if np.all(upper > lower):
-            axes.hlines(observed.y, lower, upper, linewidth=2, **style)
-        else:
-            axes.plot(lower, observed.y, ".", markersize=3.5, **style)
-    units = f" ({prediction.units})" if prediction.units else ""
-    axes.set(xlabel=prediction.support.input_names[0], ylabel=f"{prediction.task}{units}")
+    axes = new_axes(axes)
+    along = coordinates(prediction.support)[name]
+    draw_curve(axes, along, prediction, truth)
+    if data is not None:
+        (place,) = slices_of(prediction.support, [name], 1)
+        draw_values(axes, data, prediction.task, name, place)
+    set_axis(axes, "x", along)
+    axes.set_ylabel(quantity(prediction.task, prediction.units))
     return axes
 
 
-def _along(support: Support) -> tuple[Float[np.ndarray, " n"], np.ndarray]:
-    """Return the middles of regions of one input in ascending order, and that order."""
-    lower, upper = (np.asarray(side)[:, 0] for side in support.bounds)
-    middle = 0.5 * (lower + upper)
-    order = np.argsort(middle)
-    return middle[order], order
+def input_of(support: Support) -> str | None:
+    """Return the one input of a support, or the only one that varies."""
+    found = coordinates(support)
+    varying = [name for name, c in found.items() if c.distinct > 1]
+    if len(found) == 1:
+        return next(iter(found))
+    return varying[0] if len(varying) == 1 else None
+
+
+def quantity(task: str, units: str | None) -> str:
+    """Return a task with its units.
+
+    >>> quantity("no2", "ug/m3")
+    'no2 (ug/m3)'
+    """
+    return f"{task} ({units})" if units else task
+
+
+def new_axes(axes: "Axes | None") -> "Axes":
+    """Return the axes given, or new ones."""
+    if axes is not None:
+        return axes
+    from matplotlib import pyplot
+
+    return pyplot.subplots(layout="constrained")[1]
+
+
+def draw_curve(
+    axes: "Axes",
+    along: Coordinate,
+    prediction: Prediction,
+    truth: Float[np.ndarray, " n"] | None = None,
+    names: tuple[str, str] = ("95 % interval", "mean"),
+) -> None:
+    """Draw the mean of a prediction over its 95 % interval."""
+    x, low, high, mean = broken(along, *prediction.interval(0.95), prediction.mean)
+    band = {"color": PREDICTION_COLOUR, "alpha": 0.25, "linewidth": 0, "label": names[0]}
+    axes.fill_between(x, low, high, **band)
+    axes.plot(x, mean, color=PREDICTION_COLOUR, linewidth=1.6, label=names[1])
+    if truth is not None:
+        x, curve = broken(along, np.asarray(truth))
+        axes.plot(x, curve, color="0.35", linewidth=1, linestyle="--", label="truth")
+
+
+def draw_values(
+    axes: "Axes", data: Dataset, task: str, name: str, place: Slice | None = None
+) -> None:
+    """Draw the observed values of a task along one input: dots for points, bars for regions."""
+    colours = source_colours(data.sources)
+    for observed in data.dropna():
+        if observed.task == task:
+            _draw_source(axes, observed, name, colours[observed.name], place)
+
+
+def _draw_source(
+    axes: "Axes", observed: Observations, name: str, colour: str, place: Slice | None
+) -> None:
+    rows = np.ones(len(observed), bool) if place is None else place.rows(observed.support)
+    if not rows.any():
+        return
+    c, y = coordinates(observed.support)[name], observed.y[rows]
+    lower, upper = c.lower[rows], c.upper[rows]
+    style = {"color": colour, "label": observed.name, "zorder": 3}
+    if np.all(upper > lower):
+        axes.hlines(y, lower, upper, linewidth=2, **style)
+    else:
+        size = 5.0 if len(y) <= FEW_DOTS else 3.5
+        axes.plot(0.5 * (lower + upper), y, ".", markersize=size, **style)
+
+
+def broken(along: Coordinate, *several: Float[np.ndarray, " n"]) -> list[np.ndarray]:
+    """Return places in ascending order, and values there, with NaN where there is a gap."""
+    order = np.argsort(along.middle, kind="stable")
+    x = along.middle[order]
+    gaps = _gaps(x)
+    return [np.insert(values, gaps, np.nan) for values in (x, *(v[order] for v in several))]
 
 
 def _gaps(x: Float[np.ndarray, " n"]) -> np.ndarray:
@@ -81,54 +146,43 @@ def _gaps(x: Float[np.ndarray, " n"]) -> np.ndarray:
     return 1 + np.flatnonzero(steps > GAP * usual)
 
 
-def plot_bias_map(bias_map: BiasMap, axes: "Axes | None" = None) -> "Axes":
-    """Draw the target against a source's value, with the 95 % interval and the line of no bias."""
+def legend_above(target: Any, axes: Sequence["Axes"] | None = None) -> None:
+    """Put one legend above a figure, or above axes, where it covers nothing."""
+    entries: dict[str, Any] = {}
+    for one in [target] if axes is None else axes:
+        handles, labels = one.get_legend_handles_labels()
+        entries |= dict(zip(labels, handles, strict=True))
+    if not entries:
+        return
+    place: dict[str, Any] = {"loc": "outside upper center"}
     if axes is None:
-        from matplotlib import pyplot
+        place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+    target.legend(
+        entries.values(), entries, frameon=False, ncols=min(len(entries), 5), fontsize=9, **place
+    )
 
-        axes = pyplot.subplots(layout="constrained")[1]
+
+def plot_bias_map(bias_map: BiasMap, axes: "Axes | None" = None) -> "Axes":
+    """Draw the target against a source's value, with the 95 % interval and the line of no bias.
+
+    >>> import mrgp
+    >>> from matplotlib.figure import Figure
+    >>> v = np.arange(3.0)
+    >>> found = mrgp.BiasMap("sat", "laqn", "no2", "ppb", "ppb", v, 2 * v, v + 1, 0.1, {})
+    >>> plot_bias_map(found, Figure().subplots()).get_xlabel()
+    'sat (ppb)'
+    """
+    axes = new_axes(axes)
     values, (low, high) = bias_map.values, bias_map.interval(0.95)
     axes.fill_between(values, low, high, color=LINE_COLOURS[0], alpha=0.25, label="95 % interval")
     axes.plot(values, bias_map.mean, color=LINE_COLOURS[0], label="learned map")
     if bias_map.units == bias_map.source_units:
         axes.plot(values, values, color="0.6", linewidth=1, linestyle="--", label="no bias")
-    given, found = (f" ({u})" if u else "" for u in (bias_map.source_units, bias_map.units))
-    axes.set(xlabel=f"{bias_map.source}{given}", ylabel=f"{bias_map.target}{found}")
+    axes.set_xlabel(quantity(bias_map.source, bias_map.source_units))
+    axes.set_ylabel(quantity(bias_map.target, bias_map.units))
     place = ", ".join(f"{name} = {value:.4g}" for name, value in bias_map.at.items())
     axes.set_title(f"{bias_map.source} to {bias_map.target}" + (f" at {place}" if place else ""))
     axes.legend(frameon=False)
-    return axes
-
-
-def plot_experts(prediction: Prediction, axes: Any = None) -> Any:
-    """Draw what the experts of a deep model say along one input, and the weight each has.
-
-    Returns two axes: the experts with the mixture and its 95 % interval, and the weights.
-    """
-    if not prediction.experts:
-        raise ValueError("plot_experts draws predictions of mrgp.MRDGP, which have experts.")
-    if prediction.support.dimension != 1:
-        raise ValueError(
-            f"plot_experts draws one input; the support has {prediction.support.dimension}. Draw"
-            " prediction.weights of a map with plot_map."
-        )
-    if axes is None:
-        from matplotlib import pyplot
-
-        axes = pyplot.subplots(2, sharex=True, layout="constrained", height_ratios=(3, 1))[1]
-    x, order = _along(prediction.support)
-    low, high = prediction.interval(0.95)
-    axes[0].fill_between(x, low[order], high[order], color="0.85", label="95 % interval")
-    axes[0].plot(x, prediction.mean[order], color="black", linewidth=2.5, label="mixture")
-    colours = dict(zip(prediction.experts, LINE_COLOURS * len(prediction.experts), strict=False))
-    for label, expert in prediction.experts.items():
-        axes[0].plot(x, expert.mean[order], color=colours[label], linewidth=1.2, label=label)
-    shares = [prediction.weights[label][order] for label in colours]
-    axes[1].stackplot(x, shares, colors=list(colours.values()), alpha=0.8)
-    units = f" ({prediction.units})" if prediction.units else ""
-    axes[0].set(ylabel=f"{prediction.task}{units}")
-    axes[0].legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
-    axes[1].set(xlabel=prediction.support.input_names[0], ylabel="weight", ylim=(0, 1))
     return axes
 
 
@@ -144,6 +198,14 @@ def plot_posteriors(
 
     `functions` and `draws` are by model, the latter by parameter, all positive; `names` says what
     to call the parameters. Returns the figure.
+
+    >>> import mrgp
+    >>> x, one = mrgp.points([[0.0], [1.0]], inputs="day"), np.ones((1, 2))
+    >>> found = mrgp.Prediction(x, "no2", None, "ppb", one, one, one)
+    >>> draws = {"nuts": {"noise": np.linspace(1.0, 2.0, 50)}}
+    >>> figure = plot_posteriors(x, {"nuts": found}, draws, {"noise": "noise sd (ppb)"})
+    >>> figure.axes[1].get_xlabel()
+    'noise sd (ppb) (log axis)'
     """
     import matplotlib.pyplot as plt
     from matplotlib.ticker import LogLocator, NullFormatter

@@ -1,18 +1,39 @@
-"""Maps of fields and of data."""
+"""Maps of fields, of predictions, and of data."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from mrgp.data import Dataset
-from mrgp.plotting.colours import FIELD_COLOURS, SPREAD_COLOURS
-from mrgp.plotting.functions import plot_function
+from mrgp.plotting.colours import FIELD_COLOURS, SHARE_COLOURS, SPREAD_COLOURS, source_markers
+from mrgp.plotting.coordinates import Slice, across_of, coordinates, set_axis, slices_of
+from mrgp.plotting.functions import (
+    broken,
+    draw_curve,
+    draw_values,
+    input_of,
+    legend_above,
+    quantity,
+)
+from mrgp.plotting.regions import (
+    Regions,
+    draw_outlines,
+    draw_regions,
+    regions_on,
+    set_map,
+    size_of,
+)
 from mrgp.prediction import Prediction
-from mrgp.supports import Boxes, Points, Support
+from mrgp.supports import Points, Support
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+MOST_MAPS = 4
+WIDTH = 9.0
+INLIERS = (0.02, 0.98)
 
 
 def plot_map(
@@ -25,19 +46,29 @@ def plot_map(
     limits: tuple[float, float] | None = None,
     colours: str = FIELD_COLOURS,
 ) -> Any:
-    """Draw values on a two-dimensional support: a full grid of points, or boxes.
+    """Draw values on a support of two inputs: a full grid of points, boxes, or polygons.
 
-    Returns the drawn image, whose colour bar stands beside the axes.
+    Returns what was drawn, whose colour bar stands beside the axes.
+
+    >>> import mrgp
+    >>> from matplotlib.figure import Figure
+    >>> cells = mrgp.boxes([[0.0, 0.0], [1.0, 0.0]], [[1.0, 1.0], [2.0, 1.0]], inputs=("x", "y"))
+    >>> axes = Figure().subplots()
+    >>> plot_map(axes, cells, np.array([3.0, 5.0]), label="no2 (ppb)").get_clim()
+    (3.0, 5.0)
+    >>> [float(end) for end in axes.get_xlim()], axes.get_ylabel()
+    ([0.0, 2.0], 'y')
     """
-    if support.dimension != 2:
-        raise ValueError(f"plot_map draws two inputs; the support has {support.dimension}.")
-    low, high = limits or (float(np.min(values)), float(np.max(values)))
-    if isinstance(support, Boxes):
-        drawn = _draw_boxes(axes, support, values, (low, high), colours)
-    else:
-        x, y, grid = _as_grid(support, values)
-        drawn = axes.pcolormesh(x, y, grid.T, vmin=low, vmax=high, cmap=colours, shading="nearest")
-    _label_inputs(axes, support)
+    found = coordinates(support)
+    if len(found) != 2:
+        raise ValueError(f"plot_map draws two inputs; the support has {len(found)}.")
+    regions = regions_on(support, np.asarray(values, dtype=np.float64), tuple(found))
+    if regions is None:
+        raise ValueError("plot_map: there are no values to draw; all are NaN.")
+    if regions.shapes is None and regions.grid is None:
+        raise ValueError("plot_map draws a full grid of points; use plot_data for scattered ones.")
+    drawn = draw_regions(axes, regions, limits or limits_of([regions.values]), colours)
+    set_map(axes, [regions])
     axes.set_title(title)
     axes.figure.colorbar(drawn, ax=axes, label=label, shrink=0.8)
     return drawn
@@ -51,150 +82,272 @@ def plot_data(
     title: str = "",
     limits: tuple[float, float] | None = None,
 ) -> Any:
-    """Draw the observations of one task over two inputs: boxes as cells, points as markers."""
+    """Draw the observations of one task over two inputs: areas as cells, points as markers on top.
+
+    >>> import mrgp
+    >>> from matplotlib.figure import Figure
+    >>> sites = mrgp.Observations(mrgp.points([[0.0, 0.0], [1.0, 2.0]]), [3.0, 5.0], name="sites")
+    >>> plot_data(Figure().subplots(), mrgp.Dataset([sites])).get_offsets().tolist()
+    [[0.0, 0.0], [1.0, 2.0]]
+    """
     seen = data.dropna()
-    values = np.concatenate([o.y for o in seen])
-    low, high = limits or (float(values.min()), float(values.max()))
-    drawn = None
+    limits = limits or limits_of([o.y for o in seen])
+    markers = source_markers(o.name for o in seen if isinstance(o.support, Points))
+    drawn, several = None, []
     for o in sorted(seen, key=lambda o: isinstance(o.support, Points)):
-        if isinstance(o.support, Boxes):
-            drawn = _draw_boxes(axes, o.support, o.y, (low, high), FIELD_COLOURS)
-        else:
-            x = np.asarray(o.support.collapse().bounds[0])
-            drawn = axes.scatter(
-                x[:, 0],
-                x[:, 1],
-                c=o.y,
-                vmin=low,
-                vmax=high,
-                cmap=FIELD_COLOURS,
-                edgecolors="black",
-                linewidths=0.8,
-                s=28,
-                label=o.name,
-            )
-    _label_inputs(axes, seen.supports[0])
+        regions = regions_on(o.support, o.y, tuple(coordinates(o.support))[:2])
+        if regions is not None:
+            marker = markers.get(o.name, "o")
+            drawn = draw_regions(axes, regions, limits, FIELD_COLOURS, marker=marker)
+            drawn.set_label(o.name)
+            several.append(regions)
+    set_map(axes, several)
     axes.set_title(title)
     if drawn is not None:
         axes.figure.colorbar(drawn, ax=axes, label=label, shrink=0.8)
     return drawn
 
 
-def plot_outlines(axes: "Axes", support: Boxes, *, colour: str = "white") -> None:
-    """Draw the edges of boxes over two inputs, on a map that is there."""
-    from matplotlib.collections import PatchCollection
+def plot_outlines(axes: "Axes", support: Support, *, colour: str = "white") -> None:
+    """Draw the edges of areas over two inputs, on a map that is there.
 
-    drawn = PatchCollection(_rectangles(support), facecolor="none", edgecolor=colour, linewidth=1.0)
-    axes.add_collection(drawn)
-
-
-def _rectangles(support: Boxes) -> list[Any]:
-    from matplotlib.patches import Rectangle
-
-    lower, upper = np.asarray(support.lower), np.asarray(support.upper)
-    return [Rectangle(tuple(a), *(b - a)) for a, b in zip(lower, upper, strict=True)]
-
-
-def _draw_boxes(
-    axes: "Axes",
-    support: Boxes,
-    values: Float[np.ndarray, " n"],
-    limits: tuple[float, float],
-    colours: str,
-) -> Any:
-    from matplotlib.collections import PatchCollection
-
-    lower, upper = np.asarray(support.lower), np.asarray(support.upper)
-    drawn = PatchCollection(_rectangles(support), cmap=colours, edgecolor="0.85", linewidth=0.5)
-    drawn.set_array(values)
-    drawn.set_clim(*limits)
-    axes.add_collection(drawn)
-    axes.set_xlim(lower[:, 0].min(), upper[:, 0].max())
-    axes.set_ylim(lower[:, 1].min(), upper[:, 1].max())
-    return drawn
-
-
-def _as_grid(
-    support: Support, values: Float[np.ndarray, " n"]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    x = np.asarray(support.collapse().bounds[0])
-    (first, i), (second, j) = (np.unique(column, return_inverse=True) for column in x.T)
-    if len(first) * len(second) != len(x):
-        raise ValueError("plot_map draws a full grid of points; use plot_data for scattered ones.")
-    grid = np.full((len(first), len(second)), np.nan)
-    grid[i, j] = values
-    return first, second, grid
-
-
-def _label_inputs(axes: "Axes", support: Support) -> None:
-    axes.set_xlabel(support.input_names[0])
-    axes.set_ylabel(support.input_names[1])
-    axes.set_aspect("equal")
-
-
-MOST_MAPS = 6
-
-
-def plot_prediction(prediction: Prediction) -> Any:
-    """Draw a prediction: a curve over one input, or mean and sd as maps; return the figure.
-
-    Maps are in the coordinates that the user gave, degrees and dates. Where a third input varies,
-    there is a row of maps for each of its values, six at most, evenly chosen.
+    >>> import mrgp
+    >>> from matplotlib.figure import Figure
+    >>> axes = Figure().subplots()
+    >>> plot_outlines(axes, mrgp.boxes([[0.0, 0.0]], [[1.0, 2.0]]))
+    >>> len(axes.collections)
+    1
     """
+    across = tuple(coordinates(support))[:2]
+    regions = regions_on(support, np.zeros(len(support)), across)
+    if regions is not None:
+        draw_outlines(axes, regions, colour=colour)
+
+
+def plot_prediction(
+    prediction: Prediction,
+    data: Dataset | None = None,
+    *,
+    exceedance: float | None = None,
+    truth: Float[np.ndarray, " n"] | None = None,
+) -> Any:
+    """Draw a prediction: a curve where one input varies, or maps of mean and sd; return the figure.
+
+    Coordinates are those that the user gave, degrees and dates. Along one input, `data` are dots
+    and bars as wide as the regions; on maps, points are markers on the colour scale of the mean,
+    and areas are outlines. Where a third input varies there is a row of maps for each of its
+    values, four at most, evenly chosen, with the data of that time. `exceedance=40` adds a panel of
+    P(value > 40); `truth` is drawn beside a curve.
+
+    >>> import mrgp
+    >>> x, one = mrgp.points([[0.0], [1.0]], inputs="day"), np.ones((1, 2))
+    >>> found = mrgp.Prediction(x, "no2", None, "ppb", one, one, one)
+    >>> [axes.get_ylabel() for axes in plot_prediction(found, exceedance=2.0).axes]
+    ['no2 (ppb)', 'P(no2 > 2 ppb)']
+    """
+    if len(prediction) == 0:
+        raise ValueError("A picture needs a prediction of one region or more; this one has none.")
+    name = input_of(prediction.support)
+    if name is not None:
+        return _curve(prediction, name, data, exceedance, truth)
+    found = coordinates(prediction.support)
+    across = across_of(found)
+    places = slices_of(prediction.support, across, MOST_MAPS)
+    return _maps(prediction, across, places, data, _fields(prediction, exceedance))
+
+
+class Column(NamedTuple):
+    """A field to be mapped: its values, what it is, in which units, and its colours."""
+
+    values: Float[np.ndarray, " n"]
+    title: str
+    label: str
+    colours: str
+    limits: tuple[float, float] | None = None
+
+
+def _fields(prediction: Prediction, exceedance: float | None) -> list[Column]:
+    what = quantity(prediction.task, prediction.units)
+    found = [
+        Column(prediction.mean, "mean", what, FIELD_COLOURS),
+        Column(prediction.std, "sd", f"sd of {what}", SPREAD_COLOURS),
+    ]
+    if exceedance is not None:
+        said = _above(prediction, exceedance)
+        values = prediction.exceedance(exceedance)
+        found.append(Column(values, said, "probability", SHARE_COLOURS, (0.0, 1.0)))
+    return found
+
+
+def _above(prediction: Prediction, threshold: float) -> str:
+    units = f" {prediction.units}" if prediction.units else ""
+    return f"P({prediction.task} > {threshold:g}{units})"
+
+
+def _curve(
+    prediction: Prediction,
+    name: str,
+    data: Dataset | None,
+    exceedance: float | None,
+    truth: Float[np.ndarray, " n"] | None,
+) -> Any:
+    """Draw mean and interval along one input, over the probability of exceeding a threshold."""
     import matplotlib.pyplot as plt
 
-    if prediction.support.dimension == 1:
-        figure, axes = plt.subplots(figsize=(9.0, 3.6), layout="constrained")
-        plot_function(prediction, axes)
-        return figure
-    try:
-        grid = prediction.to_grid()
-    except ValueError as error:
-        raise ValueError(
-            "A picture needs one input, or a grid over two (and others, one after the other);"
-            f" got {prediction.support}. {error}"
-        ) from None
-    sizes = {str(name): size for name, size in grid["mean"].sizes.items()}
-    across = _across(sizes)
-    others = [name for name in sizes if name not in across]
-    stack = grid.stack(panel=others) if others else grid.expand_dims("panel")
-    chosen = np.unique(np.linspace(0, stack.sizes["panel"] - 1, MOST_MAPS).astype(int))
+    extra = () if exceedance is None else (1.6,)
     figure, panels = plt.subplots(
-        len(chosen), 2, figsize=(9.0, 3.4 * len(chosen)), squeeze=False, layout="constrained"
+        1 + len(extra),
+        figsize=(WIDTH, 3.6 + sum(extra)),
+        sharex=True,
+        squeeze=False,
+        layout="constrained",
+        height_ratios=(3.6, *extra),
     )
-    unit = f" ({prediction.units})" if prediction.units else ""
-    for column, (name, word, colours) in enumerate(
-        (("mean", "mean", FIELD_COLOURS), ("std", "sd", SPREAD_COLOURS))
-    ):
-        values = stack[name].transpose("panel", *across)
-        low, high = float(values.min()), float(values.max())
-        for axes, place in zip(panels[:, column], chosen, strict=True):
-            one = values.isel(panel=int(place))
-            drawn = axes.pcolormesh(
-                one[across[0]],
-                one[across[1]],
-                one.to_numpy().T,
-                vmin=low,
-                vmax=high,
-                cmap=colours,
-                shading="nearest",
-            )
-            words = [f"{other} {_short(one[other].item(), one[other])}" for other in others]
-            axes.set(xlabel=across[0], ylabel=across[1], title=", ".join([word, *words]))
-            figure.colorbar(drawn, ax=axes, label=f"{prediction.task}{unit}", shrink=0.8)
+    upper, *below = panels[:, 0]
+    along = coordinates(prediction.support)[name]
+    (place,) = slices_of(prediction.support, [name], 1)
+    draw_curve(upper, along, prediction, truth)
+    if data is not None:
+        draw_values(upper, data, prediction.task, name, place)
+    upper.set_ylabel(quantity(prediction.task, prediction.units))
+    if place.words:
+        upper.set_title(place.words, fontsize=10, loc="left")
+    for axes in below:
+        upper.axhline(exceedance, color="0.4", linewidth=1, linestyle=":", label="threshold")
+        x, share = broken(along, prediction.exceedance(exceedance))
+        axes.plot(x, share, color="0.25", linewidth=1.4)
+        axes.set(ylim=(-0.03, 1.03))
+        axes.set_ylabel(_above(prediction, float(exceedance or 0.0)))
+    set_axis(panels[-1, 0], "x", along)
+    legend_above(figure, [upper])
     return figure
 
 
-def _across(sizes: dict[str, int]) -> list[str]:
-    """Return the two inputs of a map: longitude and latitude, or the two that vary most."""
-    for pair in (["lon", "lat"], ["longitude", "latitude"], ["x", "y"]):
-        if all(name in sizes for name in pair):
-            return pair
-    order = sorted(sizes, key=lambda name: -sizes[name])
-    return [name for name in sizes if name in order[:2]]
+def _maps(
+    prediction: Prediction,
+    across: tuple[str, str],
+    places: Sequence[Slice],
+    data: Dataset | None,
+    columns: Sequence[Column],
+) -> Any:
+    """Draw a row of maps for each slice, a column for each field, with the data of that slice."""
+    first = regions_on(prediction.support, prediction.mean, across, places[0])
+    assert first is not None
+    figure, panels = map_panels(
+        len(places), len(columns), size_of(first), len(columns), 2 if places[0].words else 1
+    )
+    seen = None if data is None else data.dropna().select(task=_task_of(data, prediction.task))
+    for j, column in enumerate(columns):
+        limits, beyond = column.limits or limits_of([column.values]), "neither"
+        if j == 0 and seen is not None:
+            limits, beyond = _with_points(limits, seen, across, places)
+        drawn = None
+        for i, place in enumerate(places):
+            axes = panels[i, j]
+            regions = regions_on(prediction.support, column.values, across, place)
+            assert regions is not None
+            drawn = draw_regions(axes, regions, limits, column.colours)
+            set_map(axes, [regions])
+            axes.set_title("\n".join(filter(None, (column.title, place.words))), fontsize=10)
+            if seen is not None:
+                overlay(axes, seen, across, place, limits if j == 0 else None)
+            axes.label_outer()
+        style = {
+            "label": column.label,
+            "extend": beyond,
+            "shrink": 0.85,
+            "aspect": 20 + 14 * (len(places) - 1),
+        }
+        figure.colorbar(drawn, ax=list(panels[:, j]), **style)
+    legend_above(figure, list(panels.ravel()))
+    return figure
 
 
-def _short(value: Any, array: Any) -> str:
-    if np.issubdtype(array.dtype, np.datetime64):
-        return str(np.datetime64(value, "ns").astype("datetime64[m]")).replace("T", " ")
-    return f"{value:g}"
+def map_panels(
+    rows: int, columns: int, height: float, bars: int, lines: int = 1
+) -> tuple[Any, np.ndarray]:
+    """Return a figure with panels for maps that are so high for their width.
+
+    `bars` is the number of colour bars side by side, and `lines` that of the lines of titles.
+    """
+    import matplotlib.pyplot as plt
+
+    wide = min(WIDTH, 4.6 * columns)
+    # Inches that ticks, labels and bars take.
+    each = (wide - 0.7 - 0.95 * bars) / columns * height + 0.15 + 0.2 * lines
+    return plt.subplots(
+        rows, columns, figsize=(wide, each * rows + 0.8), squeeze=False, layout="compressed"
+    )
+
+
+def overlay(
+    axes: "Axes",
+    data: Dataset,
+    across: Sequence[str],
+    place: Slice,
+    limits: tuple[float, float] | None,
+) -> None:
+    """Draw the data of a slice on a map: points by value, or hollow, and areas by outlines.
+
+    The map keeps its extent; what lies beyond is cut off.
+    """
+    from matplotlib.lines import Line2D
+
+    markers = source_markers(data.sources)
+    for o in data:
+        regions = regions_on(o.support, o.y, across, place)
+        if regions is None:
+            continue
+        marker = markers[o.name]
+        if limits is not None and regions.shapes is None:
+            draw_regions(axes, regions, limits, FIELD_COLOURS, marker=marker)
+        else:
+            colour = "black" if regions.shapes is None else "white"
+            draw_outlines(axes, regions, colour=colour, marker=marker)
+        style: dict[str, Any] = {"marker": marker, "linestyle": "none", "mfc": "none"}
+        if regions.shapes is not None:
+            style = {"marker": "s", "linestyle": "none", "mfc": "0.8", "mec": "white", "ms": 9}
+        axes.add_line(Line2D([], [], **({"mec": "black", "ms": 5} | style), label=o.name))
+
+
+def _task_of(data: Dataset, task: str) -> list[str]:
+    if task not in data.tasks:
+        raise ValueError(
+            f"data= has no values of {task!r}, which was predicted; it has {data.tasks}."
+        )
+    return [task]
+
+
+def _with_points(
+    limits: tuple[float, float], data: Dataset, across: Sequence[str], places: Sequence[Slice]
+) -> tuple[tuple[float, float], str]:
+    """Widen limits to the values drawn as markers, but for outliers; say at which end those are."""
+    found: list[Regions | None] = [
+        regions_on(o.support, o.y, across, place) for o in data for place in places
+    ]
+    drawn = [r.values for r in found if r is not None and r.shapes is None]
+    if not drawn:
+        return limits, "neither"
+    low, high, beyond = without_outliers(np.concatenate(drawn))
+    widened = min(limits[0], low), max(limits[1], high)
+    return widened, beyond
+
+
+def without_outliers(values: Float[np.ndarray, " n"]) -> tuple[float, float, str]:
+    """Return limits of colours that far outliers do not stretch, and at which ends they lie.
+
+    >>> without_outliers(np.append(np.linspace(0.0, 10.0, 99), 90.0))
+    (0.0, 12.32..., 'max')
+    """
+    low, high = (float(end) for end in np.quantile(values, INLIERS))
+    least, most = float(values.min()), float(values.max())
+    reach = 0.25 * (high - low)
+    low, high = max(least, low - reach), min(most, high + reach)
+    ends = {(False, False): "neither", (True, True): "both", (True, False): "min"}
+    return low, high, ends.get((least < low, most > high), "max")
+
+
+def limits_of(several: Sequence[Float[np.ndarray, " n"]]) -> tuple[float, float]:
+    """Return the least and the greatest of some values."""
+    values = np.concatenate(several)
+    return float(np.nanmin(values)), float(np.nanmax(values))

@@ -150,6 +150,32 @@ class Prediction:
 
         return to_grid(self, like, local)
 
+    def plot(
+        self,
+        data: Any = None,
+        *,
+        exceedance: float | None = None,
+        truth: Any = None,
+        experts: bool = False,
+    ) -> Any:
+        """Draw a curve where one input varies, or maps of mean and sd; return the figure.
+
+        `data`, the dataset it was made from, is drawn on top, and `exceedance=40` adds a panel of
+        P(value > 40). `truth` is drawn beside a curve. `experts=True` draws what each expert of a
+        deep model says, and its weight, instead.
+
+        >>> import mrgp
+        >>> x, one = mrgp.points([[0.0], [1.0]], inputs="day"), np.ones((1, 2))
+        >>> found = Prediction(x, "no2", None, "ppb", one, one, one)
+        >>> [axes.get_ylabel() for axes in found.plot(exceedance=2.0).axes]
+        ['no2 (ppb)', 'P(no2 > 2 ppb)']
+        """
+        from mrgp.plotting import plot_experts, plot_prediction
+
+        if experts:
+            return plot_experts(self, data=data).flat[0].figure
+        return plot_prediction(self, data, exceedance=exceedance, truth=truth)
+
     def __repr__(self) -> str:
         what = self.task if self.source is None else f"{self.task} as {self.source} reports it"
         units = f" {self.units}" if self.units else ""

@@ -136,6 +136,15 @@ class Chains:
         rows, remarks = _table(self.parameters, chains)
         return "\n".join([*lines, *rows, *remarks])
 
+    def plot(self, names: Any = None) -> Any:
+        """Draw the way of each chain, and its histogram; return the figure.
+
+        `names` are those of `parameters`; by default the first eight that vary.
+        """
+        from mrgp.plotting import plot_chains
+
+        return plot_chains(self.parameters, names)
+
     def to_arviz(self) -> Any:
         """Return the draws as ArviZ has them, for its plots and diagnostics."""
         try:

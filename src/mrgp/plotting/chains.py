@@ -1,0 +1,75 @@
+"""Draws from a posterior: the way of each chain, and where it spent its time."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mrgp.plotting.colours import MODEL_COLOURS
+from mrgp.plotting.maps import WIDTH
+
+MOST = 8
+BINS = 30
+
+
+def plot_chains(parameters: Mapping[str, np.ndarray], names: Sequence[str] | None = None) -> Any:
+    """Draw the draws of parameters: beside the way of each chain, its histogram; return the figure.
+
+    `parameters` has [chains, draws, ...] for each name, as `Chains` do; `names` chooses some, by
+    default the first eight that vary. A parameter of several numbers has a row for each. Chains
+    that have mixed wander over the same range, and their histograms agree.
+
+    >>> draws = {"noise": np.arange(8.0).reshape(2, 4), "fixed": np.ones((2, 4))}
+    >>> left, right = plot_chains(draws).axes
+    >>> left.get_title(loc="left"), [line.get_label() for line in left.get_lines()]
+    ('noise', ['chain 1', 'chain 2'])
+    """
+    rows = _rows(parameters, names)
+    if not rows:
+        raise ValueError("plot_chains: there are no parameters that vary.")
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(
+        len(rows),
+        2,
+        figsize=(WIDTH, 0.6 + 1.5 * len(rows)),
+        squeeze=False,
+        width_ratios=(2, 1),
+        layout="constrained",
+    )
+    for (left, right), (name, draws) in zip(panels, rows.items(), strict=True):
+        edges = np.linspace(draws.min(), draws.max(), BINS + 1)
+        for i, chain in enumerate(draws):
+            colour = MODEL_COLOURS[1:][i % (len(MODEL_COLOURS) - 1)]
+            left.plot(chain, color=colour, linewidth=0.6, label=f"chain {i + 1}")
+            density = np.histogram(chain, edges, density=True)[0]
+            right.stairs(density, edges, color=colour, linewidth=1.2)
+        left.set_title(name, fontsize=9, loc="left")
+        left.margins(x=0)
+        right.set(yticks=[], ylim=(0, None))
+    for axes in panels[:-1, 0]:
+        axes.tick_params(labelbottom=False)
+    panels[-1, 0].set_xlabel("draw")
+    panels[-1, 1].set_xlabel("value")
+    panels[0, 1].set_title("density", fontsize=9)
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=6, frameon=False, fontsize=9)
+    return figure
+
+
+def _rows(known: Mapping[str, np.ndarray], names: Sequence[str] | None) -> dict[str, np.ndarray]:
+    """Return draws [chains, draws] of each number, by name."""
+    for name in names or ():
+        if name not in known:
+            raise ValueError(
+                f"plot_chains: no parameter is named {name!r}; they are {list(known)}."
+            )
+    found: dict[str, np.ndarray] = {}
+    for name in known if names is None else names:
+        draws = np.asarray(known[name])
+        flat = draws.reshape(*draws.shape[:2], -1)
+        for k in range(flat.shape[2]):
+            label = name if flat.shape[2] == 1 else f"{name} [{k + 1}]"
+            if np.ptp(flat[..., k]) > 0:
+                found[label] = flat[..., k]
+    return dict(list(found.items())[:MOST]) if names is None else found

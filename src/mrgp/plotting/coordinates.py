@@ -1,0 +1,245 @@
+"""Inputs as the user knows them: degrees, dates, plain numbers; and slices of what is not drawn."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from mrgp.supports import Axis, Support
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DAY = 86400.0
+EQUAL_UP_TO = 5.0
+"""Two plain inputs are drawn to one scale unless one is this many times as long as the other."""
+
+PAIRS = (
+    ("lon", "lat"),
+    ("longitude", "latitude"),
+    ("x", "y"),
+    ("east", "north"),
+    ("easting", "northing"),
+)
+
+
+class Coordinate(NamedTuple):
+    """One input of some regions, from `lower` to `upper`: degrees, days since 1970, or numbers."""
+
+    name: str
+    lower: Float[np.ndarray, " n"]
+    upper: Float[np.ndarray, " n"]
+    axis: Axis | None = None
+
+    @property
+    def middle(self) -> Float[np.ndarray, " n"]:
+        """The middles of the regions."""
+        return 0.5 * (self.lower + self.upper)
+
+    @property
+    def dated(self) -> bool:
+        """Whether the numbers are dates."""
+        return self.axis is not None and self.axis.quantity == "time"
+
+    @property
+    def label(self) -> str:
+        """The name with the unit, or the time zone of dates."""
+        if self.axis is None:
+            return self.name
+        unit = self.axis.zone if self.dated else "°"
+        return f"{self.name} ({unit})" if unit else self.name
+
+    @property
+    def distinct(self) -> int:
+        """How many different places there are."""
+        return len(np.unique(np.column_stack([self.lower, self.upper]).round(9), axis=0))
+
+    def words(self, low: float, high: float) -> str:
+        """Say a place on this input, or a window."""
+        ends = [self._word(end) for end in ((low,) if low == high else (low, high))]
+        if len(ends) == 2 and self.dated and ends[0][:10] == ends[1][:10] and ends[0][10:]:
+            ends[1] = ends[1][11:]
+        return " to ".join(ends)
+
+    def _word(self, value: float) -> str:
+        if not self.dated:
+            return f"{value:.5g}"
+        said = _as_date(value, self.axis).strftime("%Y-%m-%d %H:%M")
+        return said.removesuffix(" 00:00")
+
+
+def coordinates(support: Support) -> dict[str, Coordinate]:
+    """Return the inputs of a support as the user knows them, covariates apart.
+
+    >>> import mrgp
+    >>> found = coordinates(mrgp.boxes([[0.0, 1.0]], [[2.0, 1.0]], inputs=("hour", "x")))
+    >>> [(c.name, c.middle.tolist(), c.distinct) for c in found.values()]
+    [('hour', [1.0], 1), ('x', [1.0], 1)]
+    """
+    support = laid_out(support)
+    lower, upper = (np.asarray(side, dtype=np.float64) for side in support.bounds)
+    added = {name for field in support.covariates or () for name in field.names}
+    axes = (*(support.axes or ()), *(None,) * support.dimension)
+    return {
+        name: Coordinate(name, shown(lower[:, d], axis), shown(upper[:, d], axis), axis)
+        for d, (name, axis) in enumerate(zip(support.input_names, axes, strict=False))
+        if name not in added
+    }
+
+
+def laid_out(support: Support) -> Support:
+    """Return the regions that nodes were laid out in, where they are known."""
+    origin = getattr(support, "origin", None)
+    if origin is None:
+        return support
+    regions, count = origin.regions, origin.regions.dimension
+    axes = None if support.axes is None else support.axes[:count]
+    return dataclasses.replace(regions, inputs=support.input_names[:count], axes=axes)
+
+
+def shown(numbers: Any, axis: Axis | None) -> Float[np.ndarray, "..."]:
+    """Return numbers of an axis in degrees, or in days since 1970, as pictures count dates.
+
+    >>> shown([36.0], Axis("time", 0.0, 3600.0, "h"))
+    array([1.5])
+    """
+    numbers = np.asarray(numbers, dtype=np.float64)
+    if axis is None:
+        return numbers
+    if axis.quantity == "time":
+        # Origin and step apart: their sum has more digits than a double holds.
+        return axis.origin / DAY + numbers * (axis.step / DAY)
+    return axis.origin + axis.step * numbers
+
+
+def _as_date(days: float, axis: Axis | None) -> Any:
+    import pandas as pd
+
+    date = pd.Timestamp(days, unit="D", tz="UTC").round("s")
+    return date if axis is None or axis.zone is None else date.tz_convert(axis.zone)
+
+
+def set_axis(axes: "Axes", side: str, coordinate: Coordinate) -> None:
+    """Label the x or y axis of a picture, with dates in their zone where there are any."""
+    which = getattr(axes, f"{side}axis")
+    which.set_label_text(coordinate.label)
+    if not coordinate.dated:
+        return
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    zone = _as_date(0.0, coordinate.axis).tzinfo
+    locator = AutoDateLocator(tz=zone, minticks=3, maxticks=8)
+    which.set_major_locator(locator)
+    which.set_major_formatter(ConciseDateFormatter(locator, tz=zone))
+
+
+def aspect_of(x: Coordinate, y: Coordinate) -> Any:
+    """Return how much longer a unit of y is drawn than one of x: for degrees, as on the ground.
+
+    Dates, and plain inputs of very different extent, have no common scale.
+    """
+    if x.dated or y.dated:
+        return "auto"
+    if x.axis is not None and y.axis is not None:
+        # A step is one kilometre along both.
+        return x.axis.step / y.axis.step
+    width, height = (float(c.upper.max() - c.lower.min()) for c in (x, y))
+    if (x.name.lower(), y.name.lower()) in PAIRS[:2] and np.all(np.abs(y.middle) < 89):
+        return float(1 / np.cos(np.radians(np.mean([y.lower.min(), y.upper.max()]))))
+    long, short = max(width, height), min(width, height)
+    return "auto" if long > EQUAL_UP_TO * short > 0 else 1.0
+
+
+def across_of(found: dict[str, Coordinate]) -> tuple[str, str]:
+    """Return the two inputs of a map: longitude and latitude, or the two that vary most."""
+    quantity = {c.axis.quantity: name for name, c in found.items() if c.axis is not None}
+    if {"longitude", "latitude"} <= set(quantity):
+        return quantity["longitude"], quantity["latitude"]
+    lowered = {name.lower(): name for name in found}
+    for first, second in PAIRS:
+        if first in lowered and second in lowered:
+            return lowered[first], lowered[second]
+    most = sorted(found, key=lambda name: -found[name].distinct)[:2]
+    first, second = (name for name in found if name in most)
+    return first, second
+
+
+class Slice(NamedTuple):
+    """A place, or a window, along each input that a picture does not show."""
+
+    inputs: tuple[Coordinate, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The place in words."""
+        said = []
+        for c in self.inputs:
+            place = c.words(float(c.lower[0]), float(c.upper[0]))
+            said.append(place if c.dated else f"{c.name} {place}")
+        return ", ".join(said)
+
+    def rows(self, support: Support) -> np.ndarray:
+        """Tell which regions of a support meet the slice."""
+        found = coordinates(support)
+        meets = np.ones(len(support), bool)
+        for place in self.inputs:
+            if place.name in found:
+                meets &= _meet(found[place.name], float(place.lower[0]), float(place.upper[0]))
+        return meets
+
+
+def _meet(c: Coordinate, low: float, high: float) -> np.ndarray:
+    """Tell which regions meet a window; windows that only touch do not."""
+    near = 1e-9 * max(1.0, abs(low), abs(high))
+    wide, window = c.upper - c.lower > near, high - low > near
+    inside = (c.lower <= low + near) & (np.where(wide, low < c.upper - near, low <= c.upper + near))
+    if not window:
+        return inside
+    starts = (c.lower >= low - near) & (c.lower < high - near)
+    return starts | (wide & inside)
+
+
+def slices_of(support: Support, shown_inputs: Sequence[str], most: int) -> list[Slice]:
+    """Return what a support has along the inputs that are not shown: few, evenly chosen.
+
+    An input that is given by the place, as elevation is, makes no slices of its own.
+    """
+    found = coordinates(support)
+    places = _cells([found[name] for name in shown_inputs])
+    count = len(np.unique(places, axis=0))
+    others = [
+        c
+        for name, c in found.items()
+        if name not in shown_inputs
+        and (c.distinct == 1 or len(np.unique(np.hstack([places, _cells([c])]), axis=0)) > count)
+    ]
+    if not others:
+        return [Slice()]
+    cells = np.unique(_cells(others), axis=0)
+    chosen = cells[evenly(len(cells), most)]
+    return [
+        Slice(
+            tuple(
+                c._replace(lower=row[2 * i : 2 * i + 1], upper=row[2 * i + 1 : 2 * i + 2])
+                for i, c in enumerate(others)
+            )
+        )
+        for row in chosen
+    ]
+
+
+def evenly(count: int, most: int) -> np.ndarray:
+    """Return at most so many of the numbers below a count, evenly chosen; one is the middle.
+
+    >>> evenly(10, 4), evenly(10, 1)
+    (array([0, 3, 6, 9]), array([5]))
+    """
+    if most == 1:
+        return np.array([count // 2])
+    return np.unique(np.linspace(0, count - 1, most).round().astype(int))
+
+
+def _cells(several: Sequence[Coordinate]) -> np.ndarray:
+    return np.column_stack([side for c in several for side in (c.lower, c.upper)]).round(9)
