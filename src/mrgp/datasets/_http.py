@@ -52,8 +52,8 @@ class Fetcher:
 
     Between tries the pause doubles, from half a second up to 30, or is what the server's
     Retry-After asks for. After three addresses in a row that failed to the last try, others are
-    tried once each, until one answers: a server that is down is not worn out. Bodies that `read` accepts are kept in the folder `cache`, if there is
-    one.
+    tried once each until one answers: a server that is down is not worn out. Bodies that `read`
+    accepts are kept in the folder `cache`, if there is one.
     """
 
     timeout: float = 30.0
