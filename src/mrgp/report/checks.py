@@ -118,6 +118,7 @@ def _check(
     return Check(name, title, words, scores, pit, remarks)
 
 
-def _pit(found: Prediction, y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+def _pit(found: Prediction, y: Float[np.ndarray, " n"]) -> Float[np.ndarray, " k"]:
+    """Return the probability integral transform of the values that are not missing."""
     values = found.cdf(y)
     return values[~np.isnan(values)]

@@ -169,7 +169,7 @@ function mapHeight(width) {
   if (!ratio) return Math.min(Math.max(0.6 * width, 320), 560);
   const reach = (values) => Math.abs(values[values.length - 1] - values[0]) * (1 + 1 / Math.max(values.length - 1, 1)) || 1;
   const inner = (isNarrow() ? width - 76 : width - 170) * ((reach(y.values) * ratio) / reach(x.values));
-  return Math.min(Math.max(inner + (isNarrow() ? 150 : 72), 320), isNarrow() ? 620 : 760);
+  return Math.min(Math.max(inner + (isNarrow() ? 150 : 72), 320), isNarrow() ? 620 : 660);
 }
 
 function drawMap() {
@@ -351,7 +351,8 @@ function tellAbout() {
   const notes = [];
   for (const field of content.fields) {
     const what = field.most > field.components ? `The prediction of ${field.task} is a mixture of ${field.most} Gaussians; ${field.components} stand for them here. ` : "";
-    notes.push(`${what}Probabilities for ${field.task} are within ${field.error.toFixed(4)} of those of the fit.`);
+    const close = field.error < 5e-5 ? "are" : `are within ${field.error.toFixed(4)} of`;
+    notes.push(`${what}Probabilities for ${field.task} ${close} those of the fit.`);
   }
   for (const source of content.sources) {
     if (source.shown < source.count) notes.push(`${source.shown} of ${source.count} places of ${source.name} are shown.`);

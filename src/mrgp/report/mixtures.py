@@ -7,11 +7,13 @@ from scipy.special import ndtr
 Components = Float[np.ndarray, "k n"]
 Mixture = tuple[Components, Components, Components]
 """Weights, means and variances, the components along the first axis."""
+Fewer = Float[np.ndarray, "j n"]
+Merged = tuple[Fewer, Fewer, Fewer]
 
 _TINY = np.finfo(np.float64).tiny
 
 
-def merged(mixture: Mixture, count: int) -> Mixture:
+def merged(mixture: Mixture, count: int) -> Merged:
     """Merge neighbouring components until `count` are left; means and variances stay the same.
 
     The pair that is merged is, region by region, the one whose loss has the least bound: half the

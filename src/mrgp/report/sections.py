@@ -119,7 +119,7 @@ def _training(fit: Fit) -> list[str]:
     found = [str(fit.status)]
     if len(fit.history):
         found.append(f"log evidence or bound, with log prior: {fit.history[-1]:.3f}")
-    found.append(f"optimiser: {type(fit.optimiser).__name__}, {len(fit.history)} steps recorded")
+    found.append(f"optimiser: {type(fit.optimiser).__name__}")
     found.append(str(fit.model.account(fit.state)))
     if fit.treatment == "keep":
         found.append("parameters are those of each source on its own")
@@ -152,7 +152,8 @@ def _units(fit: Fit, layout: Layout, name: str, count: int) -> str | None:
     squares = ("kernel.variance", "noise_variance")
     if unit and (name.endswith(squares) or name.startswith("noise_variance")):
         return f"({unit})²"
-    return unit if unit and name.startswith(("offset[", "mean.constant")) else None
+    level = name.startswith("offset[") or name.endswith("mean.constant")
+    return unit if unit and level else None
 
 
 def checks_section(found: list[Check]) -> str:

@@ -126,8 +126,11 @@ def _writable(path: Path) -> Path:
     if path.is_dir():
         raise ValueError(f"write_report: {path} is a folder; give the name of a file.")
     path.parent.mkdir(parents=True, exist_ok=True)
+    new = not path.exists()
     with path.open("a", encoding="utf-8"):
         pass
+    if new:
+        path.unlink()
     return path
 
 
@@ -143,7 +146,8 @@ def _known(fit: Fit, data: Dataset | None) -> Dataset | None:
     """Return the data of a fit: those given, or those that it keeps."""
     if data is not None:
         return fit.same_data(data, "write_report")
-    parts = [fit] if is_exact(fit) else list(fit.parts.values())
+    parts = [part for name, part in fit.parts.items() if name.startswith("base[")]
+    parts = [fit] if is_exact(fit) else parts
     exact = [part for part in parts if is_exact(part) and part.treatment != "adjusted"]
     found: dict[tuple[str, str], Observations] = {}
     for part in exact:
