@@ -44,3 +44,24 @@ def degrees(east, north, hours):
     mesh = np.meshgrid(east, north, hours, indexing="ij")
     columns = dict(zip(("lon", "lat", "time"), (part.ravel() for part in mesh), strict=True))
     return mrgp.from_frame(pd.DataFrame(columns), ["lon", "lat", "time"], crs="EPSG:4326")
+
+
+def hours():
+    """Return values and means of windows over one input."""
+    x = np.linspace(0.0, 6.0, 25)
+    seen = mrgp.points(x[:, None], inputs="hour")
+    windows = mrgp.intervals(x[:-6:6], x[6::6], inputs="hour")
+    return mrgp.Dataset(
+        [
+            mrgp.Observations(seen, np.sin(x), name="s", units="m"),
+            mrgp.Observations(windows, np.ones(4), name="w", units="m"),
+        ]
+    )
+
+
+def biased():
+    """Return a target, and a source that reports it on another scale."""
+    x = np.linspace(0.0, 6.0, 25)
+    target = mrgp.Observations(mrgp.points(x[::2, None]), np.sin(x[::2]), name="target")
+    coarse = mrgp.Observations(mrgp.points(x[:, None]), 0.5 * np.sin(x) + 1, name="coarse")
+    return mrgp.Dataset([target, coarse])

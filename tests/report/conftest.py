@@ -2,15 +2,15 @@
 
 import os
 import shutil
+from functools import cached_property
 from importlib.util import find_spec
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import mrgp
 from mrgp.datasets import city
-from report.cases import london
+from report.cases import biased, hours, london
 
 QUICK = mrgp.LBFGS(max_steps=3, starts=1, candidates=0)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -116,30 +116,38 @@ def opened(browser):
         page.context.close()
 
 
+class Fits:
+    """Fits of every kind that a page can show, each made once, in a few steps."""
+
+    @cached_property
+    def city(self):
+        return mrgp.fit(mrgp.MRGP(), city(0).data, optimiser=QUICK)
+
+    @cached_property
+    def curve(self):
+        return mrgp.fit(mrgp.MRGP(), hours(), optimiser=QUICK)
+
+    @cached_property
+    def deep_data(self):
+        return biased()
+
+    @cached_property
+    def deep(self):
+        return mrgp.fit(mrgp.MRDGP(target="target"), self.deep_data, optimiser=QUICK)
+
+    @cached_property
+    def london_frame(self):
+        return london()[0]
+
+    @cached_property
+    def london_data(self):
+        return london()[1]
+
+    @cached_property
+    def london(self):
+        return mrgp.fit(mrgp.MRGP(), self.london_data, optimiser=QUICK)
+
+
 @pytest.fixture(scope="session")
 def fits():
-    """Fits of every kind that a page can show, each made in a few steps."""
-    x = np.linspace(0.0, 6.0, 25)
-    curve = mrgp.Dataset(
-        [
-            mrgp.Observations(
-                mrgp.points(x[:, None], inputs="hour"), np.sin(x), name="s", units="m"
-            ),
-            mrgp.Observations(
-                mrgp.intervals(x[:-6:6], x[6::6], inputs="hour"), np.ones(4), name="w", units="m"
-            ),
-        ]
-    )
-    target = mrgp.Observations(mrgp.points(x[::2, None]), np.sin(x[::2]), name="target")
-    coarse = mrgp.Observations(mrgp.points(x[:, None]), 0.5 * np.sin(x) + 1, name="coarse")
-    deep = mrgp.Dataset([target, coarse])
-    frame, places = london()
-    return SimpleNamespace(
-        city=mrgp.fit(mrgp.MRGP(), city(0).data, optimiser=QUICK),
-        curve=mrgp.fit(mrgp.MRGP(), curve, optimiser=QUICK),
-        deep=mrgp.fit(mrgp.MRDGP(target="target"), deep, optimiser=QUICK),
-        deep_data=deep,
-        london=mrgp.fit(mrgp.MRGP(), places, optimiser=QUICK),
-        london_frame=frame,
-        london_data=places,
-    )
+    return Fits()
