@@ -20,14 +20,13 @@ const settings = () => ({
   displaylogo: false,
   responsive: false,
   displayModeBar: isNarrow() ? false : "hover",
-  modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
-  showEditInChartStudio: false,
-  plotlyServerURL: "",
+  // All that there are: others of the library would send the chart away.
+  modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 });
 
 function axis(title, dates) {
   return {
-    title: { text: safe(title) },
+    title: { text: safe(title), standoff: 12 },
     type: dates ? "date" : "linear",
     gridcolor: theme("--line"),
     zeroline: false,
@@ -164,11 +163,22 @@ function mark() {
   };
 }
 
+// From the first edge of the grid to the last: plotly would leave room for marks beyond.
+function reach({ values, dates }) {
+  if (dates || values.length < 2) return {};
+  const last = values.length - 1;
+  const half = Math.abs(values[last] - values[0]) / last / 2;
+  return { range: [Math.min(values[0], values[last]) - half, Math.max(values[0], values[last]) + half] };
+}
+
 function mapHeight(width) {
   const { ratio, x, y } = content.grid;
   if (!ratio) return Math.min(Math.max(0.6 * width, 320), 560);
-  const reach = (values) => Math.abs(values[values.length - 1] - values[0]) * (1 + 1 / Math.max(values.length - 1, 1)) || 1;
-  const inner = (isNarrow() ? width - 76 : width - 170) * ((reach(y.values) * ratio) / reach(x.values));
+  const [wide, high] = [x, y].map((side) => {
+    const { range } = reach(side);
+    return range ? range[1] - range[0] : 1;
+  });
+  const inner = (isNarrow() ? width - 76 : width - 170) * ((high * ratio) / wide);
   return Math.min(Math.max(inner + (isNarrow() ? 150 : 72), 320), isNarrow() ? 620 : 660);
 }
 
@@ -185,11 +195,11 @@ function drawMap() {
   });
   traces.push(mark());
   const width = byId("view").clientWidth;
-  const vertical = axis(content.grid.y.label, content.grid.y.dates);
+  const vertical = { ...axis(content.grid.y.label, content.grid.y.dates), ...reach(content.grid.y) };
   if (content.grid.ratio) Object.assign(vertical, { scaleanchor: "x", scaleratio: content.grid.ratio, constrain: "domain" });
-  const horizontal = { ...axis(content.grid.x.label, content.grid.x.dates), constrain: "domain" };
+  const across = { ...axis(content.grid.x.label, content.grid.x.dates), ...reach(content.grid.x) };
   const layout = canvas(width, mapHeight(width), {
-    xaxis: { ...horizontal, showgrid: false },
+    xaxis: { ...across, constrain: "domain", showgrid: false },
     yaxis: { ...vertical, showgrid: false },
     hovermode: "closest",
     showlegend: false,

@@ -120,7 +120,8 @@ function readout(row, column) {
   const units = field.units ? ` ${field.units}` : "";
   const place = [`${content.grid.x.name} ${coordinate(content.grid.x.values[column])}`];
   if (content.grid.y) place.push(`${content.grid.y.name} ${coordinate(content.grid.y.values[row])}`);
-  if (content.grid.slider) place.push(coordinate(content.grid.slider.values[chosen.step]));
+  const slider = content.grid.slider;
+  if (slider) place.push(`${slider.dates ? "" : `${slider.name} `}${coordinate(slider.values[chosen.step])}`);
   const limit = digits(chosen.threshold[chosen.task]);
   byId("readout").textContent =
     `${place.join(", ")}: mean ${digits(found.mean)}${units}, sd ${digits(found.sd)}${units}, ` +

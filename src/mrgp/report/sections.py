@@ -1,5 +1,6 @@
 """The sections of a page in words and tables: data, model, checks."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -108,11 +109,16 @@ def recipe_words(fit: Fit) -> str:
         name = type(recipe).__name__
         said.append(f"{name}: {RECIPES.get(name, 'a model of its own.')}")
         given = {name: getattr(recipe, name, None) for name in KERNELS}
-        said += [f"{name}: {value}." for name, value in given.items() if value is not None]
+        said += [f"{name}: {_flat(value)}." for name, value in given.items() if value is not None]
         if getattr(recipe, "bias", "none") != "none":
             said.append(f"Sources other than the target have a bias: {recipe.bias}.")
         recipe = getattr(recipe, "model", None)
     return " ".join(said)
+
+
+def _flat(value: Any) -> str:
+    """Return a recipe's setting in one line."""
+    return re.sub(r"\( | (?=\))", lambda found: found[0].strip(), " ".join(str(value).split()))
 
 
 def _training(fit: Fit) -> list[str]:

@@ -176,19 +176,22 @@ def _axes(grid: Grid) -> dict[str, Any]:
     layout = grid.layout
     found: dict[str, Any] = {"steps": grid.steps, "rows": grid.index.shape[1]}
     for name, d in zip("xy", layout.across, strict=False):
-        found[name] = {
-            "label": layout.label(d),
-            "name": layout.names[d],
-            "values": grid.shown(d),
-            "dates": layout.is_time(d),
-        }
+        found[name] = _axis(grid, d)
     if layout.along is not None:
-        values = grid.shown(layout.along)
-        label = layout.label(layout.along)
-        found["slider"] = {"label": label, "values": values, "dates": layout.is_time(layout.along)}
+        found["slider"] = _axis(grid, layout.along)
     found["held"] = [f"{layout.names[d]} = {grid.shown(d)[0]}" for d in layout.held]
     found["ratio"] = _ratio(grid)
     return found
+
+
+def _axis(grid: Grid, d: int) -> dict[str, Any]:
+    layout = grid.layout
+    return {
+        "label": layout.label(d),
+        "name": layout.names[d],
+        "values": grid.shown(d),
+        "dates": layout.is_time(d),
+    }
 
 
 def _ratio(grid: Grid) -> float | None:
