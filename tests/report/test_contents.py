@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mrgp
-from mrgp.report import write_report
+from mrgp.report import fields, write_report
 from mrgp.report.layout import Grid, Layout
 from mrgp.report.mixtures import exceedance, merged
 from mrgp.report.packing import quantised, unpacked
+from mrgp.report.writing import plotly as library
 from report.cases import HOSTILE
 
 CONTENT = re.compile(r'<script type="application/json" id="content">(.*?)</script>', re.DOTALL)
@@ -58,6 +59,20 @@ def test_numbers_of_16_bits_are_off_by_half_a_step_at_most(values):
     relative = np.log(max(values) / min(values)) / 65535
     log = unpacked(quantised(values, log=True))
     np.testing.assert_allclose(log, values, rtol=0.51 * relative + 1e-12)
+
+
+def test_a_mixture_over_many_cells_is_sent_with_as_many_components_as_there_is_room_for(plotly):
+    cells, rng = 720_000, np.random.default_rng(0)
+    count = fields._components(cells, fields.BUDGET)
+    assert count == 2
+    means = np.stack([np.zeros(cells), rng.uniform(1, 5, cells)])
+    mixture = np.full((2, cells), 0.5), means, np.ones((2, cells))
+    at = np.full((1, cells), 1.0)
+    there = exceedance(mixture, at[0])[None]
+    drawn = fields.Drawn("no2", None, mixture, 60, None, None, at, there, {})
+    found = fields.payload(drawn)
+    assert len(json.dumps(found)) + len(library()) < 14_600_000
+    assert found["error"] < 1e-4
 
 
 def test_what_is_said_of_the_data_is_so(fits, plotly, tmp_path):

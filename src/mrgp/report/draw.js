@@ -26,7 +26,7 @@ const settings = () => ({
 
 function axis(title, dates) {
   return {
-    title: { text: safe(title), standoff: 12 },
+    title: { text: safe(title) },
     type: dates ? "date" : "linear",
     gridcolor: theme("--line"),
     zeroline: false,
@@ -179,7 +179,7 @@ function mapHeight(width) {
     return range ? range[1] - range[0] : 1;
   });
   const inner = (isNarrow() ? width - 76 : width - 170) * ((high * ratio) / wide);
-  return Math.min(Math.max(inner + (isNarrow() ? 150 : 72), 320), isNarrow() ? 620 : 660);
+  return Math.min(Math.max(inner + (isNarrow() ? 136 : 76), 320), isNarrow() ? 620 : 660);
 }
 
 function drawMap() {
@@ -196,15 +196,17 @@ function drawMap() {
   traces.push(mark());
   const width = byId("view").clientWidth;
   const vertical = { ...axis(content.grid.y.label, content.grid.y.dates), ...reach(content.grid.y) };
-  if (content.grid.ratio) Object.assign(vertical, { scaleanchor: "x", scaleratio: content.grid.ratio, constrain: "domain" });
+  if (content.grid.ratio) Object.assign(vertical, { scaleanchor: "x", scaleratio: content.grid.ratio, constrain: "domain", constraintoward: "bottom" });
+  // A short title would be put between the numbers of the axis; a line of its own keeps it below.
   const across = { ...axis(content.grid.x.label, content.grid.x.dates), ...reach(content.grid.x) };
+  across.title.text = isNarrow() ? `<br>${across.title.text}` : across.title.text;
   const layout = canvas(width, mapHeight(width), {
-    xaxis: { ...across, constrain: "domain", showgrid: false },
+    xaxis: { ...across, automargin: false, constrain: "domain", showgrid: false },
     yaxis: { ...vertical, showgrid: false },
     hovermode: "closest",
     showlegend: false,
     uirevision: "map",
-    margin: { l: 60, r: 16, t: isNarrow() ? 84 : 24, b: 48 },
+    margin: { l: 60, r: 16, t: isNarrow() ? 84 : 24, b: 56 },
   });
   return Plotly.react("view", traces, layout, settings());
 }

@@ -11,7 +11,9 @@ from mrgp.report.packing import packed
 from mrgp.report.places import extent
 from mrgp.supports import Product
 
-MOST_PLACES = 2000
+MOST_PLACES, LEAST_PLACES = 2000, 200
+MOST_VALUES = 30_000
+"""Of one source, over all steps of the slider."""
 MOST_CORNERS = 400
 """Of the outline of one polygon."""
 Vector = Float[np.ndarray, " n"]
@@ -25,7 +27,7 @@ def overlays(data: Dataset, grid: Grid) -> list[dict[str, Any]]:
 
 def _along_curve(observed: Observations, grid: Grid) -> dict[str, Any]:
     """Return values over one input: dots, or bars as wide as their regions."""
-    rows = _evenly(len(observed))
+    rows = _evenly(len(observed), MOST_PLACES)
     lower, upper = (np.asarray(bound)[rows, 0] for bound in observed.support.bounds)
     axis = grid.layout.axes[0]
     wide = bool(np.any(upper > lower))
@@ -43,7 +45,8 @@ def _on_map(observed: Observations, grid: Grid) -> dict[str, Any]:
     places, first, place = np.unique(
         np.round(np.column_stack(columns), 9), axis=0, return_index=True, return_inverse=True
     )
-    kept = _evenly(len(places))
+    room = int(np.clip(MOST_VALUES // grid.steps, LEAST_PLACES, MOST_PLACES))
+    kept = _evenly(len(places), room)
     values = np.stack(
         [_at_places(observed, rows, place.ravel(), len(places)) for rows in _steps(observed, grid)]
     )
@@ -70,9 +73,9 @@ def _named(observed: Observations, shape: str, shown: int, count: int) -> dict[s
     }
 
 
-def _evenly(count: int) -> np.ndarray:
+def _evenly(count: int, most: int) -> np.ndarray:
     """Return all of so many rows, or as many as can be shown, evenly chosen."""
-    return np.unique(np.linspace(0, count - 1, min(count, MOST_PLACES)).astype(int))
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
 
 
 def _steps(observed: Observations, grid: Grid) -> list[np.ndarray]:
