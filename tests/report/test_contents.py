@@ -159,3 +159,24 @@ def test_cells_of_a_grid_are_found_whatever_their_order(fits):
     there = np.asarray(support.x)[grid.index[0]]
     east, north = np.meshgrid(grid.middles(0), grid.middles(1))
     np.testing.assert_array_equal(there, np.stack([east, north], -1))
+
+
+def test_polygons_have_their_outlines_and_every_task_its_field(plotly, tmp_path):
+    shapely = pytest.importorskip("shapely")
+    names, path = ("east", "north"), tmp_path / "page.html"
+    x = np.random.default_rng(0).uniform(0, 4, (12, 2))
+    quick = mrgp.LBFGS(max_steps=1, starts=1, candidates=0)
+    seen = mrgp.Observations(mrgp.points(x, inputs=names), x[:, 0], name="s", task="no2")
+    triangle = mrgp.polygons([shapely.Polygon([(0, 0), (2, 0), (1, 2)])], inputs=names)
+    district = mrgp.Observations(triangle, [1.0], name="d", task="no2")
+    data = mrgp.Dataset([seen, district])
+    write_report(mrgp.fit(mrgp.MRGP(), data, optimiser=quick), path, data=data)
+    drawn = contents(path)["sources"][1]["outlines"][0]
+    assert set(zip(drawn["x"], drawn["y"], strict=True)) == {(0.0, 0.0), (2.0, 0.0), (1.0, 2.0)}
+    assert "means over polygons" in path.read_text()
+    other = mrgp.Observations(seen.support, 2 * x[:, 0], name="s", task="pm10")
+    model = mrgp.MRGPRN(latents=1, kernel_w="constant")
+    fit = mrgp.fit(model, mrgp.Dataset([seen, other]), optimiser=quick)
+    write_report(fit, path)
+    assert [field["task"] for field in contents(path)["fields"]] == ["no2", "pm10"]
+    assert write_report(fit, path, task="pm10").tasks == ("pm10",)
