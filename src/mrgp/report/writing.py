@@ -25,7 +25,14 @@ from mrgp.supports import Support
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """A page that was written: where it is, how large, and what it shows."""
+    """A page that was written: where it is, how large, and what it shows.
+
+    `grid` has the number of places along each input, and `checks` the scores by kind of check and
+    process.
+
+    >>> print(Report(Path("page.html"), 4_900_000, {"hour": 400}, ("no2",), {}))
+    page.html: 4.9 MB, grid of 400 hour, checks: none
+    """
 
     path: Path
     size: int
