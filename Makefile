@@ -51,7 +51,7 @@ $(VENV)/.runtime: $(BIN)/python $(INPUTS)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime
-	$(PIP) --editable '.[dev,geo,io,mcmc,sklearn]'
+	$(PIP) --editable '.[dev,geo,io,mcmc,report,sklearn]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.runtime

@@ -19,12 +19,11 @@ from mrgp.cli.saved import (
     check_picture,
     config_of,
     draw,
-    like_a_source,
     make_room,
     note_units,
+    read_values,
 )
 from mrgp.config import (
-    ConfigError,
     check_out,
     far_from_data,
     grid_support,
@@ -87,7 +86,7 @@ def fit_config(
     mrgp.save(done, out)
     shutil.copyfile(config, beside(out))
     if as_json:
-        _print_json(account(done, out))
+        print_json(account(done, out))
     else:
         say(done.summary())
         say(f"wrote {out} and {beside(out)}; next: mrgp predict {out} --at FILE, or --grid ...")
@@ -152,21 +151,13 @@ def evaluate(
 ) -> None:
     """Score predictions against values that were not fitted."""
     loaded = mrgp.load(fit)
-    if data.suffix == ".toml":
-        values = read_data(read_config(data))
-    else:
-        values = mrgp.Dataset([like_a_source(fit, data, source)])
     scores = {}
-    for observed in values:
-        if observed.process not in loaded.processes:
-            raise ConfigError(
-                f"{data}: {observed.label} was not fitted; the fit has {loaded.processes}."
-            )
+    for observed in read_values(fit, loaded, data, source):
         asks = {"task": observed.task, "source": observed.name, "noise": True}
         found = mrgp.predict(loaded, observed.support, **asks)
         scores[observed.process] = mrgp.evaluate(found, observed.y)
     if as_json:
-        _print_json({f"{s}, {t}": found for (s, t), found in scores.items()})
+        print_json({f"{s}, {t}": found for (s, t), found in scores.items()})
         return
     table = Table("source", "task", *SCORES)
     for process, found in scores.items():
@@ -182,13 +173,13 @@ def info(fit: Saved, as_json: Json = False) -> None:
     """Describe a saved fit."""
     loaded = mrgp.load(fit)
     if as_json:
-        _print_json(account(loaded, fit))
+        print_json(account(loaded, fit))
         return
     say(loaded.summary())
     say(f"  inputs: {', '.join(loaded.inputs)}")
 
 
-def _print_json(content: dict[str, Any]) -> None:
+def print_json(content: dict[str, Any]) -> None:
     """Print one JSON object; numbers that are none are null, as JSON has no other word."""
     typer.echo(json.dumps(_plain(content), allow_nan=False))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import mrgp
 from mrgp.cli.app import note
-from mrgp.config import Config, ConfigError, Source, read_config, read_source
+from mrgp.config import Config, ConfigError, Source, read_config, read_data, read_source
 from mrgp.config.names import did_you_mean, listed
 
 PICTURES = (".png", ".pdf", ".svg")
@@ -95,6 +95,20 @@ def like_a_source(fit: Path, file: Path, source: str | None) -> mrgp.Observation
         )
     Source.check_suffix(file)
     return read_source(name, config.sources[name].model_copy(update={"file": file}), config)
+
+
+def read_values(path: Path, fit: mrgp.Fit, file: Path, source: str | None) -> mrgp.Dataset:
+    """Read values of sources that were fitted: all of a configuration, or those of one file."""
+    if file.suffix == ".toml":
+        values = read_data(read_config(file))
+    else:
+        values = mrgp.Dataset([like_a_source(path, file, source)])
+    for observed in values:
+        if observed.process not in fit.processes:
+            raise ConfigError(
+                f"{file}: {observed.label} was not fitted; the fit has {fit.processes}."
+            )
+    return values
 
 
 def draw(

@@ -1,0 +1,420 @@
+// Drawings, by plotly.js. Only what is shown is computed, and only once a frame.
+
+const LINES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"];
+const MARKS = [
+  { symbol: "circle", text: "●" },
+  { symbol: "diamond", text: "◆" },
+  { symbol: "triangle-up", text: "▲" },
+  { symbol: "square", text: "■" },
+];
+const DASHES = ["solid", "dash", "dot", "dashdot"];
+const NARROW = 600;
+
+function symbolOf(source, i) {
+  return source.shape === "points" ? MARKS[i % MARKS.length] : { symbol: "square-open", text: "▢" };
+}
+
+const theme = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const isNarrow = () => byId("view").clientWidth < NARROW;
+const settings = () => ({
+  displaylogo: false,
+  responsive: false,
+  displayModeBar: isNarrow() ? false : "hover",
+  // All that there are: others of the library would send the chart away.
+  modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
+});
+
+function axis(title, dates) {
+  return {
+    title: { text: safe(title) },
+    type: dates ? "date" : "linear",
+    gridcolor: theme("--line"),
+    zeroline: false,
+    automargin: true,
+    linecolor: theme("--line"),
+  };
+}
+
+// Plotly reads some tags in its texts: names are to stay as they are.
+function safe(text) {
+  return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+}
+
+function canvas(width, height, more) {
+  return {
+    width,
+    height,
+    margin: { l: 60, r: 16, t: 24, b: 48 },
+    paper_bgcolor: theme("--paper"),
+    plot_bgcolor: theme("--paper"),
+    font: { family: "system-ui, sans-serif", size: 13, color: theme("--text") },
+    hoverlabel: { font: { family: "system-ui, sans-serif" }, namelength: 40 },
+    dragmode: window.matchMedia("(pointer: coarse)").matches || isNarrow() ? false : "zoom",
+    legend: { orientation: "h", yanchor: "bottom", y: 1.02, x: 0 },
+    ...more,
+  };
+}
+
+function layerLook(field) {
+  const named = withUnits(safe(field.task), safe(field.units || ""));
+  if (chosen.layer === "sd") {
+    return { title: `sd of ${named}`, colours: "Cividis", ends: field.range.sd };
+  }
+  if (chosen.layer === "above") {
+    const limit = `${digits(chosen.threshold[chosen.task])} ${safe(field.units || "")}`.trim();
+    return { title: `P(${safe(field.task)} > ${limit})`, colours: "Viridis", ends: [0, 1] };
+  }
+  return { title: `mean of ${named}`, colours: "Viridis", ends: field.range.mean };
+}
+
+function heatmap(field, look) {
+  const values = layerValues();
+  const rows = [];
+  for (let r = 0; r < content.grid.rows; r++) rows.push(values.subarray(r * columns, (r + 1) * columns));
+  const low = isNarrow();
+  return {
+    type: "heatmap",
+    x: content.grid.x.values,
+    y: content.grid.y.values,
+    z: rows,
+    colorscale: look.colours,
+    zmin: look.ends[0],
+    zmax: look.ends[1],
+    colorbar: {
+      title: { text: look.title, side: low ? "top" : "right" },
+      orientation: low ? "h" : "v",
+      thickness: 14,
+      ...(low ? { y: 1.02, yanchor: "bottom", len: 1 } : {}),
+    },
+    hovertemplate: "%{x}, %{y}<br>%{z:.4g}<extra></extra>",
+    name: "prediction",
+  };
+}
+
+// Values of a source at the step shown, places without one left out.
+function seenNow(source) {
+  const count = source.places.x.length;
+  const values = unpack(source.values, chosen.step * count, count);
+  const seen = { x: [], y: [], value: [], place: [] };
+  for (let i = 0; i < count; i++) {
+    if (Number.isNaN(values[i])) continue;
+    seen.x.push(source.places.x[i]);
+    seen.y.push(source.places.y[i]);
+    seen.value.push(values[i]);
+    seen.place.push(i);
+  }
+  return seen;
+}
+
+function outline(source, seen, nth) {
+  const x = [];
+  const y = [];
+  for (const place of seen.place) {
+    x.push(...source.outlines[place].x, null);
+    y.push(...source.outlines[place].y, null);
+  }
+  const line = { color: "rgba(255,255,255,0.75)", width: 1, dash: DASHES[nth % DASHES.length] };
+  return { type: "scatter", mode: "lines", x, y, line, hoverinfo: "skip", showlegend: false };
+}
+
+// A light rim, so that marks are seen on dark colours too.
+function halo(source, seen, i) {
+  const marker = { symbol: symbolOf(source, i).symbol, size: 14, color: "#ffffff" };
+  return { type: "scatter", mode: "markers", x: seen.x, y: seen.y, marker, hoverinfo: "skip", showlegend: false };
+}
+
+// Markers have the colours of the map: their values, or whether they exceed the threshold.
+function marks(source, seen, i, look) {
+  const limit = chosen.threshold[chosen.task];
+  const colour = chosen.layer === "above" ? seen.value.map((v) => (v > limit ? 1 : 0)) : seen.value;
+  const cell = source.shape === "cells";
+  const symbol = cell ? "square" : symbolOf(source, i).symbol;
+  return {
+    type: "scatter",
+    mode: "markers",
+    x: seen.x,
+    y: seen.y,
+    customdata: seen.value,
+    marker: {
+      symbol,
+      size: cell ? 6 : 10,
+      color: chosen.layer === "sd" ? "#888888" : colour,
+      colorscale: look.colours,
+      cmin: look.ends[0],
+      cmax: look.ends[1],
+      line: { color: cell ? "#ffffff" : "#000000", width: 1 },
+    },
+    hovertemplate: `${safe(source.name)}: %{customdata:.4g}<extra></extra>`,
+    showlegend: false,
+    name: safe(source.name),
+  };
+}
+
+function mark() {
+  return {
+    type: "scatter",
+    mode: "markers",
+    x: [content.grid.x.values[chosen.column]],
+    y: [content.grid.y.values[chosen.row]],
+    marker: { symbol: "cross-thin", size: 16, line: { color: "#ff3333", width: 3 } },
+    hoverinfo: "skip",
+    showlegend: false,
+    name: "marked",
+  };
+}
+
+// From the first edge of the grid to the last: plotly would leave room for marks beyond.
+function reach({ values, dates }) {
+  if (dates || values.length < 2) return {};
+  const last = values.length - 1;
+  const half = Math.abs(values[last] - values[0]) / last / 2;
+  return { range: [Math.min(values[0], values[last]) - half, Math.max(values[0], values[last]) + half] };
+}
+
+function mapHeight(width) {
+  const { ratio, x, y } = content.grid;
+  if (!ratio) return Math.min(Math.max(0.6 * width, 320), 560);
+  const [wide, high] = [x, y].map((side) => {
+    const { range } = reach(side);
+    return range ? range[1] - range[0] : 1;
+  });
+  const inner = (isNarrow() ? width - 76 : width - 170) * ((high * ratio) / wide);
+  return Math.min(Math.max(inner + (isNarrow() ? 136 : 76), 320), isNarrow() ? 620 : 660);
+}
+
+function drawMap() {
+  const field = content.fields[chosen.task];
+  const look = layerLook(field);
+  const traces = [heatmap(field, look)];
+  content.sources.forEach((source, i) => {
+    if (source.task !== field.task || chosen.hidden.has(i)) return;
+    const seen = seenNow(source);
+    const before = content.sources.slice(0, i).filter((other) => other.outlines).length;
+    traces.push(source.outlines ? outline(source, seen, before) : halo(source, seen, i));
+    traces.push(marks(source, seen, i, look));
+  });
+  traces.push(mark());
+  const width = byId("view").clientWidth;
+  const vertical = { ...axis(content.grid.y.label, content.grid.y.dates), ...reach(content.grid.y) };
+  if (content.grid.ratio) Object.assign(vertical, { scaleanchor: "x", scaleratio: content.grid.ratio, constrain: "domain", constraintoward: "bottom" });
+  // A short title would be put between the numbers of the axis; a line of its own keeps it below.
+  const across = { ...axis(content.grid.x.label, content.grid.x.dates), ...reach(content.grid.x) };
+  across.title.text = isNarrow() ? `<br>${across.title.text}` : across.title.text;
+  const layout = canvas(width, mapHeight(width), {
+    xaxis: { ...across, automargin: false, constrain: "domain", showgrid: false },
+    yaxis: { ...vertical, showgrid: false },
+    hovermode: "closest",
+    showlegend: false,
+    uirevision: "map",
+    margin: { l: 60, r: 16, t: isNarrow() ? 84 : 24, b: 56 },
+  });
+  return Plotly.react("view", traces, layout, settings());
+}
+
+function curveOf(field) {
+  const parts = gaussians(field, 0, cells);
+  const { mean, sd } = moments(parts, cells);
+  const x = content.grid.x.values;
+  if (chosen.layer === "sd") return [line(x, sd, "sd", LINES[0])];
+  if (chosen.layer === "above") {
+    return [line(x, above(parts, cells, chosen.threshold[chosen.task]), "probability", LINES[0])];
+  }
+  return [...band(x, unpack(field.lower, 0, cells), unpack(field.upper, 0, cells)), line(x, mean, "mean", LINES[0])];
+}
+
+function line(x, y, name, colour, dash) {
+  return { type: "scatter", mode: "lines", x, y: Array.from(y), name, line: { color: colour, width: 2, dash: dash || "solid" } };
+}
+
+function band(x, lower, upper, name) {
+  const edge = { type: "scatter", mode: "lines", x, line: { width: 0 }, hoverinfo: "skip" };
+  return [
+    { ...edge, y: Array.from(lower), showlegend: false },
+    { ...edge, y: Array.from(upper), fill: "tonexty", fillcolor: "rgba(0,114,178,0.25)", name: name || "95 % interval" },
+  ];
+}
+
+function dots(source, i) {
+  const values = Array.from(unpack(source.values, 0, source.x.length));
+  const colour = i === 0 ? theme("--text") : LINES[1 + ((i - 1) % (LINES.length - 1))];
+  const trace = { type: "scatter", name: safe(source.name), hovertemplate: "%{x}: %{y:.4g}" };
+  if (!source.ends) {
+    const marker = { color: colour, size: 6, symbol: symbolOf(source, i).symbol };
+    return { ...trace, mode: "markers", x: source.x, y: values, marker };
+  }
+  const x = [];
+  const y = [];
+  values.forEach((value, n) => {
+    x.push(source.ends[0][n], source.ends[1][n], null);
+    y.push(value, value, null);
+  });
+  return { ...trace, mode: "lines", x, y, line: { color: colour, width: 2.5 } };
+}
+
+function drawCurve() {
+  const field = content.fields[chosen.task];
+  const traces = curveOf(field);
+  if (chosen.layer === "mean") {
+    content.sources.forEach((source, i) => {
+      if (source.task === field.task && !chosen.hidden.has(i)) traces.push(dots(source, i));
+    });
+  }
+  const at = content.grid.x.values[chosen.column];
+  const width = byId("view").clientWidth;
+  const vertical = axis(layerLook(field).title, false);
+  // The title of a layer is escaped already.
+  vertical.title.text = layerLook(field).title;
+  if (chosen.layer === "above") vertical.range = [-0.02, 1.02];
+  const shapes = [{ type: "line", x0: at, x1: at, yref: "paper", y0: 0, y1: 1, line: { color: theme("--soft"), width: 1, dash: "dot" } }];
+  const layout = canvas(width, isNarrow() ? 380 : 440, {
+    xaxis: axis(content.grid.x.label, content.grid.x.dates),
+    yaxis: vertical,
+    hovermode: "closest",
+    shapes,
+    uirevision: "curve",
+    margin: { l: 60, r: 16, t: 48, b: 48 },
+  });
+  return Plotly.react("view", traces, layout, settings());
+}
+
+// What is predicted at the marked place, over the steps of the slider.
+function drawSeries() {
+  const slider = content.grid.slider;
+  if (!slider || content.grid.steps < 2) return;
+  byId("series").hidden = false;
+  const field = content.fields[chosen.task];
+  const found = slider.values.map((_, step) => valuesAt(step, chosen.row, chosen.column));
+  const mean = found.map((one) => one.mean);
+  const traces = [
+    ...band(slider.values, found.map((v) => v.mean - 2 * v.sd), found.map((v) => v.mean + 2 * v.sd), "± 2 sd"),
+    line(slider.values, mean, "mean at the marked place", LINES[0]),
+  ];
+  const at = slider.values[chosen.step];
+  const layout = canvas(byId("series").clientWidth, 260, {
+    xaxis: axis(slider.label, slider.dates),
+    yaxis: axis(withUnits(field.task, field.units), false),
+    shapes: [{ type: "line", x0: at, x1: at, yref: "paper", y0: 0, y1: 1, line: { color: theme("--soft"), width: 1, dash: "dot" } }],
+    margin: { l: 60, r: 16, t: 40, b: 48 },
+  });
+  return Plotly.react("series", traces, layout, settings());
+}
+
+function drawChecks() {
+  content.checks.forEach((curves, i) => {
+    const width = byId(`coverage-${i}`).clientWidth;
+    const even = { type: "scatter", mode: "lines", line: { color: theme("--soft"), width: 1, dash: "dash" } };
+    const coverage = [{ ...even, x: [0, 1], y: [0, 1], name: "perfect" }];
+    const pit = [{ ...even, x: [0, 1], y: [1, 1], name: "perfect" }];
+    curves.forEach((curve, n) => {
+      const colour = LINES[n % LINES.length];
+      const dash = DASHES[n % DASHES.length];
+      coverage.push({ ...line(curve.levels, curve.inside, safe(curve.name), colour, dash), mode: "lines+markers", marker: { size: 5 } });
+      const steps = line(curve.edges, [...curve.density, curve.density[curve.density.length - 1]], safe(curve.name), colour, dash);
+      steps.line.shape = "hv";
+      pit.push(steps);
+    });
+    const share = (title) => ({ ...axis(title, false), range: [0, 1] });
+    const tall = { margin: { l: 56, r: 12, t: 56, b: 48 } };
+    Plotly.react(`coverage-${i}`, coverage, canvas(width, 340, { ...tall, xaxis: share("nominal share of an interval"), yaxis: share("share of values inside") }), settings());
+    const density = { ...axis("density", false), rangemode: "tozero" };
+    Plotly.react(`pit-${i}`, pit, canvas(width, 340, { ...tall, xaxis: share("P(y ≤ value)"), yaxis: density }), settings());
+  });
+}
+
+function drawMaps() {
+  content.maps.forEach((one, i) => {
+    const traces = [...band(one.x, one.lower, one.upper), line(one.x, one.mean, "learned map", LINES[0])];
+    if (one.identity) traces.push(line(one.x, one.x, "no bias", theme("--soft"), "dash"));
+    const layout = canvas(byId(`bias-${i}`).clientWidth, 340, {
+      xaxis: axis(one.xlabel, false),
+      yaxis: axis(one.ylabel, false),
+      title: { text: safe(one.title), font: { size: 14 }, x: 0.02 },
+      margin: { l: 60, r: 16, t: 72, b: 48 },
+    });
+    Plotly.react(`bias-${i}`, traces, layout, settings());
+  });
+}
+
+function drawPrediction() {
+  const done = content.kind === "curve" ? drawCurve() : drawMap();
+  readout(chosen.row, chosen.column);
+  drawSeries();
+  return done;
+}
+
+let waiting = false;
+function redraw() {
+  if (waiting || !window.Plotly) return;
+  waiting = true;
+  requestAnimationFrame(() => {
+    waiting = false;
+    drawPrediction();
+  });
+}
+
+function redrawAll() {
+  if (!window.Plotly) return;
+  redraw();
+  drawChecks();
+  drawMaps();
+}
+
+function tellAbout() {
+  const notes = [];
+  for (const field of content.fields) {
+    const what = field.most > field.components ? `The prediction of ${field.task} is a mixture of ${field.most} Gaussians; ${field.components} stand for them here. ` : "";
+    const close = field.error < 5e-5 ? "are" : `are within ${field.error.toFixed(4)} of`;
+    notes.push(`${what}Probabilities for ${field.task} ${close} those of the fit.`);
+  }
+  for (const source of content.sources) {
+    if (source.shown < source.count) notes.push(`${source.shown} of ${source.count} places of ${source.name} are shown.`);
+  }
+  if (content.grid.held.length) notes.push(`Held: ${content.grid.held.join(", ")}.`);
+  byId("about").textContent = notes.join(" ");
+  const curve = content.kind === "curve";
+  byId("hint").textContent = curve
+    ? "Point at the curve for values, or focus it and press the arrow keys."
+    : "Point at the map for values; click a cell, or focus the map and press the arrow keys, to mark a place.";
+  if (curve) byId("view").setAttribute("aria-label", "Curve");
+  if (curve) byId("mean-name").textContent = "mean and 95 % interval";
+}
+
+function follow() {
+  const place = (point) =>
+    content.kind === "curve"
+      ? { row: 0, column: content.grid.x.values.indexOf(point.x) }
+      : { row: content.grid.y.values.indexOf(point.y), column: content.grid.x.values.indexOf(point.x) };
+  const onGrid = (at) => at.row >= 0 && at.column >= 0;
+  byId("view").on("plotly_hover", (event) => {
+    const at = place(event.points[0]);
+    if (onGrid(at)) readout(at.row, at.column);
+  });
+  byId("view").on("plotly_unhover", () => readout(chosen.row, chosen.column));
+  byId("view").on("plotly_click", (event) => {
+    const at = place(event.points[0]);
+    if (onGrid(at)) Object.assign(chosen, at);
+    redraw();
+  });
+}
+
+// The words of the page are drawn before the library is read, which takes longest.
+function start() {
+  const library = document.createElement("script");
+  library.textContent = byId("plotly").textContent;
+  document.head.append(library);
+  drawPrediction().then(() => {
+    follow();
+    document.documentElement.dataset.ready = String(Math.round(performance.now()));
+    setTimeout(() => {
+      drawChecks();
+      drawMaps();
+      document.documentElement.dataset.complete = "yes";
+    }, 0);
+  });
+}
+
+addOptions();
+showChoice();
+listen();
+tellAbout();
+requestAnimationFrame(() => setTimeout(start, 0));

@@ -1,0 +1,75 @@
+"""Pieces of HTML, with all text escaped."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+NUMBER = ' class="number"'
+
+
+def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return a table; numbers are written with four digits, and stand to the right.
+
+    >>> table("Sizes", ["name", "n"], [["<a>", 3]]).splitlines()[1]
+    '<table><caption>Sizes</caption>'
+    """
+    right = [any(_is_number(row[i]) for row in rows) for i in range(len(header))]
+    head = "".join(
+        f'<th scope="col"{NUMBER if number else ""}>{escape(name)}</th>'
+        for name, number in zip(header, right, strict=True)
+    )
+    lines = ['<div class="wide" tabindex="0" role="group" aria-label="' + escape(caption) + '">']
+    lines.append(f"<table><caption>{escape(caption)}</caption>")
+    lines.append(f"<thead><tr>{head}</tr></thead><tbody>")
+    for first, *others in rows:
+        cells = "".join(_cell(value) for value in others)
+        lines.append(f'<tr><th scope="row">{escape(text(first))}</th>{cells}</tr>')
+    return "\n".join([*lines, "</tbody></table></div>"])
+
+
+def _cell(value: Any) -> str:
+    return f"<td{NUMBER if _is_number(value) else ''}>{escape(text(value))}</td>"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number)
+
+
+def text(value: Any) -> str:
+    """Return a value in words: numbers with four digits, nothing as a dash."""
+    if value is None:
+        return "–"
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    if isinstance(value, float | np.floating):
+        return "–" if np.isnan(value) else f"{value:.4g}"
+    return str(value)
+
+
+def paragraph(words: str, kind: str = "") -> str:
+    """Return a paragraph."""
+    named = f' class="{escape(kind)}"' if kind else ""
+    return f"<p{named}>{escape(words)}</p>"
+
+
+def listing(items: Sequence[str]) -> str:
+    """Return a list of sentences."""
+    return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
+
+
+def lines(words: str) -> str:
+    """Return text whose lines stay as they are."""
+    return f"<pre>{escape(words)}</pre>"
+
+
+def heading(level: int, words: str, name: str = "") -> str:
+    """Return a heading, with a name that links reach."""
+    named = f' id="{escape(name)}"' if name else ""
+    return f"<h{level}{named}>{escape(words)}</h{level}>"
+
+
+def chart(name: str, label: str, kind: str = "chart") -> str:
+    """Return the place of a drawing, with words for those who do not see it."""
+    return f'<div class="{kind}" id="{escape(name)}" role="img" aria-label="{escape(label)}"></div>'

@@ -1,0 +1,244 @@
+"""`write_report`: a fit as one HTML file."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from mrgp._types import float64
+from mrgp.data import Dataset, Observations
+from mrgp.inference import Fit, as_progress
+from mrgp.inference.kept import is_exact, kept
+from mrgp.report import biases, fields, sections
+from mrgp.report.checks import checks
+from mrgp.report.layout import Grid, Layout
+from mrgp.report.overlays import overlays
+from mrgp.report.places import default_grid
+from mrgp.supports import Support
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """A page that was written: where it is, how large, and what it shows.
+
+    `grid` has the number of places along each input, and `checks` the scores by kind of check and
+    process.
+
+    >>> print(Report(Path("page.html"), 4_900_000, {"hour": 400}, ("no2",), {}))
+    page.html: 4.9 MB, grid of 400 hour, checks: none
+    """
+
+    path: Path
+    size: int
+    grid: dict[str, int]
+    tasks: tuple[str, ...]
+    checks: dict[str, dict[tuple[str, str], dict[str, float]]]
+
+    def __str__(self) -> str:
+        grid = " x ".join(f"{count} {name}" for name, count in self.grid.items())
+        checked = ", ".join(self.checks) or "none"
+        return f"{self.path}: {self.size / 1e6:.1f} MB, grid of {grid}, checks: {checked}"
+
+
+@float64
+def write_report(
+    fit: Fit,
+    path: Any,
+    *,
+    data: Dataset | None = None,
+    held_out: Dataset | None = None,
+    grid: Support | None = None,
+    task: str | None = None,
+    title: str | None = None,
+    progress: Any = None,
+) -> Report:
+    """Write a fit as one HTML file that opens without a network.
+
+    The page has a map with a time slider (or a curve, for one input), the data, the model and why
+    it was chosen, scores with calibration, and what was learned of each source. `data` are those
+    of the fit, which exact fits keep; `held_out` are values to score, of sources that were fitted;
+    `grid` is a full grid of points or cells, by default over the extent of the data. All tasks are
+    drawn, or the one named.
+
+    >>> import numpy as np, mrgp, tempfile
+    >>> x = np.linspace(0.0, 6.0, 20)[:, None]
+    >>> seen = mrgp.Observations(mrgp.points(x, inputs="hour"), np.sin(x[:, 0]), name="sensor")
+    >>> fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([seen]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = write_report(fit, f"{folder}/report.html")
+    >>> written.grid, list(written.checks)
+    ({'hour': 400}, ['left out'])
+    """
+    if not isinstance(fit, Fit):
+        raise TypeError(f"write_report takes a fit first; got {type(fit).__name__}.")
+    library = plotly()
+    out = _writable(Path(path))
+    tasks = _tasks(fit, task)
+    known = _known(fit, data)
+    layout = Layout.of(fit)
+    places = Grid.of(_grid(grid, layout, known), layout)
+    room, shown = fields.BUDGET // len(tasks), as_progress(progress)
+    drawn = [fields.draw(fit, places, name, room, shown) for name in tasks]
+    found = checks(fit, known, held_out)
+    maps = biases.maps_of(fit)
+    named = title or f"{', '.join(tasks)} by {type(fit.recipe).__name__}"
+    content = {
+        "title": named,
+        "kind": "curve" if len(layout.across) == 1 else "map",
+        "grid": _axes(places),
+        "fields": [fields.payload(one) for one in drawn],
+        "sources": [] if known is None else overlays(known, places),
+        "checks": [check.curves() for check in found],
+        "maps": biases.drawings(maps),
+    }
+    shares = {one.task: one.shares for one in drawn if one.shares}
+    parts = {
+        "title": escape(named),
+        "subtitle": escape(_subtitle(fit)),
+        "data": sections.data_section(fit, known, layout),
+        "model": sections.model_section(fit, layout),
+        "checks": sections.checks_section(found),
+        "sources": biases.sources_section(fit, maps, shares),
+        "version": escape(_version()),
+    }
+    out.write_text(_page(parts, content, library), encoding="utf-8")
+    return Report(
+        path=out,
+        size=out.stat().st_size,
+        grid={layout.names[d]: len(places.sides[d].lower) for d in range(len(layout.names))},
+        tasks=tasks,
+        checks={check.name: check.scores for check in found},
+    )
+
+
+def plotly() -> str:
+    """Return the text of plotly.js, or say which extra brings it."""
+    try:
+        from plotly.offline import get_plotlyjs  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise ImportError(
+            "write_report needs plotly, which is not installed: pip install 'mrgp[report]'."
+        ) from None
+    return get_plotlyjs()
+
+
+def _writable(path: Path) -> Path:
+    """Return the path, its folder made, or say why nothing can be written there."""
+    if path.is_dir():
+        raise ValueError(f"write_report: {path} is a folder; give the name of a file.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = not path.exists()
+    with path.open("a", encoding="utf-8"):
+        pass
+    if new:
+        path.unlink()
+    return path
+
+
+def _tasks(fit: Fit, task: str | None) -> tuple[str, ...]:
+    if task is None:
+        return fit.tasks
+    if task not in fit.tasks:
+        raise ValueError(f"write_report: no task is named {task!r}; the fit has {fit.tasks}.")
+    return (task,)
+
+
+def _known(fit: Fit, data: Dataset | None) -> Dataset | None:
+    """Return the data of a fit: those given, or those that it keeps."""
+    if data is not None:
+        return fit.same_data(data, "write_report")
+    parts = [part for name, part in fit.parts.items() if name.startswith("base[")]
+    parts = [fit] if is_exact(fit) else parts
+    exact = [part for part in parts if is_exact(part) and part.treatment != "adjusted"]
+    found: dict[tuple[str, str], Observations] = {}
+    for part in exact:
+        values = kept(part, "write_report", "")
+        for process, rows in values.rows.items():
+            given = {"task": process[1], "name": process[0], "units": fit.units.get(process[1])}
+            found[process] = Observations(values.supports[process], values.y[rows], **given)
+    if set(found) != set(fit.processes):
+        return None
+    return Dataset([found[process] for process in fit.processes])
+
+
+def _grid(grid: Support | None, layout: Layout, data: Dataset | None) -> Support:
+    if grid is not None:
+        return grid
+    if data is None:
+        raise ValueError(
+            "write_report: the fit does not keep its data, so that there is no extent to draw a"
+            " grid over. Give grid= (--grid on the command line), or the data of the fit as data=."
+        )
+    return default_grid(layout, data.supports)
+
+
+def _axes(grid: Grid) -> dict[str, Any]:
+    """Return the coordinates of the grid, with labels and the shape of a map."""
+    layout = grid.layout
+    found: dict[str, Any] = {"steps": grid.steps, "rows": grid.index.shape[1]}
+    for name, d in zip("xy", layout.across, strict=False):
+        found[name] = _axis(grid, d)
+    if layout.along is not None:
+        found["slider"] = _axis(grid, layout.along)
+    found["held"] = [f"{layout.names[d]} = {grid.shown(d)[0]}" for d in layout.held]
+    found["ratio"] = _ratio(grid)
+    return found
+
+
+def _axis(grid: Grid, d: int) -> dict[str, Any]:
+    layout = grid.layout
+    return {
+        "label": layout.label(d),
+        "name": layout.names[d],
+        "values": grid.shown(d),
+        "dates": layout.is_time(d),
+    }
+
+
+def _ratio(grid: Grid) -> float | None:
+    """Return how long a unit of the vertical side is beside one of the other, where they compare.
+
+    Degrees are as long as on the ground; plain numbers are taken to be in the same unit unless one
+    side is many times longer.
+    """
+    layout = grid.layout
+    if len(layout.across) == 1 or any(layout.is_time(d) for d in layout.across):
+        return None
+    first, second = (layout.axes[d] for d in layout.across)
+    if first is not None and second is not None:
+        return first.step / second.step
+    spans: Sequence[float] = [float(np.ptp(grid.middles(d))) or 1.0 for d in layout.across]
+    return 1.0 if max(spans) <= 8 * min(spans) else None
+
+
+def _subtitle(fit: Fit) -> str:
+    used = sum(count for count, _ in fit.counts.values())
+    return (
+        f"{used:,} values of {', '.join(fit.sources)}; tasks: {', '.join(fit.tasks)};"
+        f" fit {fit.status.code}"
+    )
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("mrgp")
+    except PackageNotFoundError:
+        return "of a checkout"
+
+
+def _page(parts: dict[str, str], content: dict[str, Any], library: str) -> str:
+    """Fill the template; data stand in a script of JSON, where no text can end the element."""
+    folder = files("mrgp.report")
+    read = {name: (folder / name).read_text("utf-8") for name in ("page.html", "page.css")}
+    scripts = "\n".join((folder / name).read_text("utf-8") for name in ("page.js", "draw.js"))
+    data = json.dumps(content, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    filled = {"style": read["page.css"], "plotly": library, "script": scripts, "content": data}
+    return Template(read["page.html"]).substitute(parts | filled)

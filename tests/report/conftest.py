@@ -1,0 +1,153 @@
+"""Fits to report on, and a browser to look at the pages with."""
+
+import os
+import shutil
+from functools import cached_property
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import mrgp
+from mrgp.datasets import city
+from report.cases import biased, hours, london
+
+QUICK = mrgp.LBFGS(max_steps=3, starts=1, candidates=0)
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def missing(reason):
+    """Skip, or fail where a browser must be there."""
+    if os.environ.get("MRGP_REQUIRE_BROWSER") == "1":
+        pytest.fail(f"{reason}, and MRGP_REQUIRE_BROWSER=1 asks for it")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def plotly():
+    if find_spec("plotly") is None:
+        missing("plotly is not installed")
+
+
+@pytest.fixture(scope="session")
+def browser(plotly):
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("playwright is not installed")
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        missing(f"none of {', '.join(NAMES)} is installed")
+    with sync_playwright() as started:
+        running = started.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        yield running
+        running.close()
+
+
+class Shown:
+    """A page in a browser that is not connected, and all that it said and asked for."""
+
+    def __init__(self, browser, path, width=1280, height=900):
+        self.context = browser.new_context(viewport={"width": width, "height": height})
+        self.context.set_offline(True)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(60_000)
+        self.said, self.asked = [], []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.address = f"file://{path}"
+        self.page.goto(self.address, wait_until="commit")
+        self.page.wait_for_selector("html[data-complete]", state="attached")
+
+    def settle(self):
+        """Wait until the next drawing is there."""
+        self.page.evaluate(
+            "() => new Promise((done) =>"
+            " requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))))"
+        )
+
+    def layer(self, name):
+        self.page.check(f"input[value={name}]")
+        self.settle()
+        return self.values()
+
+    def values(self):
+        """Return what the map shows, as plotly has it."""
+        rows = self.page.evaluate("() => byId('view').data[0].z.map((row) => Array.from(row))")
+        return np.array(rows)
+
+    def type(self, threshold):
+        self.page.fill("#threshold", str(threshold))
+        self.settle()
+
+    @property
+    def readout(self):
+        return self.page.inner_text("#readout")
+
+    @property
+    def wide(self):
+        return self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+
+
+@pytest.fixture(scope="session")
+def opened(browser):
+    """Open pages, each once, and close them at the end."""
+    pages = {}
+
+    def show(path, **size):
+        key = (str(path), *size.items())
+        if key not in pages:
+            pages[key] = Shown(browser, path, **size)
+        return pages[key]
+
+    yield show
+    for page in pages.values():
+        page.context.close()
+
+
+class Fits:
+    """Fits of every kind that a page can show, each made once, in a few steps."""
+
+    @cached_property
+    def city(self):
+        return mrgp.fit(mrgp.MRGP(), city(0).data, optimiser=QUICK)
+
+    @cached_property
+    def curve(self):
+        return mrgp.fit(mrgp.MRGP(), hours(), optimiser=QUICK)
+
+    @cached_property
+    def deep_data(self):
+        return biased()
+
+    @cached_property
+    def deep(self):
+        return mrgp.fit(mrgp.MRDGP(target="target"), self.deep_data, optimiser=QUICK)
+
+    @cached_property
+    def london_frame(self):
+        return london()[0]
+
+    @cached_property
+    def london_data(self):
+        return london()[1]
+
+    @cached_property
+    def london(self):
+        return mrgp.fit(mrgp.MRGP(), self.london_data, optimiser=QUICK)
+
+
+@pytest.fixture(scope="session")
+def fits():
+    return Fits()
