@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import equinox as eqx
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,6 +9,7 @@ from _telling import Telling
 
 import mrgp
 from mrgp.kernels import LeafKernel
+from mrgp.parameters import Parameter
 from mrgp.plotting import plot_function
 
 story = Telling("your_own_kernel", __doc__)
@@ -45,7 +45,7 @@ class Seiche(LeafKernel):
 
 def as_parameter(value, log_sd):
     """Keep a Parameter that the user gave; make one of a number, with a prior around it."""
-    if isinstance(value, eqx.Module):
+    if isinstance(value, Parameter):
         return value
     return mrgp.positive(float(value), mrgp.LogNormal(float(value), log_sd))
 
