@@ -51,7 +51,7 @@ def in_district(shape):
 
 # --8<-- [start:data]
 # Districts: a net of quadrilaterals with crooked corners. Each reports one rate.
-m = 6 if story.quick else 8
+m, spacing = (6, 0.9) if story.quick else (8, 0.5)
 corners = np.stack(np.meshgrid(*[np.linspace(0, SIDE, m + 1)] * 2, indexing="ij"), -1)
 corners[1:-1, 1:-1] += rng.uniform(-0.3, 0.3, (m - 1, m - 1, 2)) * SIDE / m
 shapes = [
@@ -64,7 +64,7 @@ variance = 1000 * rates / heads  # of a rate per 1000, from counting cases
 reports = rates + rng.normal(0, np.sqrt(variance))
 
 inputs = ("east", "north")
-plain = mrgp.polygons(shapes, spacing=0.5, inputs=inputs)
+plain = mrgp.polygons(shapes, spacing=spacing, inputs=inputs)
 about = {"task": "asthma", "name": "districts", "units": "per 1000", "noise_variance": variance}
 by_area = mrgp.Dataset([mrgp.Observations(plain, reports, **about)])
 by_people = mrgp.Dataset([mrgp.Observations(plain.weighted(people), reports, **about)])

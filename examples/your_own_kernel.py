@@ -36,18 +36,15 @@ class Seiche(LeafKernel):
         dims = self.bound_dims(binding.geometry)
         if len(dims) != 1:
             raise ValueError(f'Seiche sees one input; choose it, as Seiche(dims="{dims[0]}").')
-        # A number is where the fit starts; the priors say how far it may go from there.
-        period = as_parameter(self.period, 0.1)
-        memory = as_parameter(self.memory, 1.0)
-        variance = as_parameter(binding.variance if self.variance is None else self.variance, 1.5)
+        numbers = (self.period, 0.1), (self.memory, 1.0), (self.variance or binding.variance, 1.5)
+        period, memory, variance = (as_parameter(value, log_sd) for value, log_sd in numbers)
         return dataclasses.replace(self, dims=dims, period=period, memory=memory, variance=variance)
 
 
 def as_parameter(value, log_sd):
-    """Keep a Parameter that the user gave; make one of a number, with a prior around it."""
-    if isinstance(value, Parameter):
-        return value
-    return mrgp.positive(float(value), mrgp.LogNormal(float(value), log_sd))
+    """Let a number be where the fit starts, with a prior around it; keep a Parameter."""
+    is_given = isinstance(value, Parameter)
+    return value if is_given else mrgp.positive(value, mrgp.LogNormal(value, log_sd))
 
 
 # --8<-- [end:kernel]
@@ -55,8 +52,7 @@ def as_parameter(value, log_sd):
 # --8<-- [start:test]
 # Test one: a covariance has no negative eigenvalues, beyond rounding.
 kernel = Seiche(period=2.0, memory=6.0, variance=4.0)
-t = np.linspace(0, 20, 200)[:, None]
-smallest, largest = np.linalg.eigvalsh(kernel(t))[[0, -1]]
+smallest, largest = np.linalg.eigvalsh(kernel(np.linspace(0, 20, 200)[:, None]))[[0, -1]]
 print(f"eigenvalues from {smallest / largest:.0e} to 1 of the largest")
 
 # Test two: means over windows, as the library takes them, against sums over 400 places in each.
@@ -66,8 +62,7 @@ print(error)
 # --8<-- [end:test]
 
 # --8<-- [start:data]
-# A lake after a storm, about a level of 400 cm: a pendulum of period 2.2 h, damped, and pushed
-# by gusts.
+# A lake about a level of 400 cm: a pendulum of period 2.2 h, damped, and pushed by gusts.
 rng = np.random.default_rng(2)
 hours, step = 24.0 if story.quick else 48.0, 0.01
 time = np.arange(0, hours, step)
@@ -90,7 +85,6 @@ at = at[(at < out_from) | (at > out_until)]
 readings = truth(at) + rng.normal(0, 0.5, len(at))
 start = np.arange(hours)
 means = path.reshape(len(start), -1).mean(1) + rng.normal(0, 0.2, len(start))
-
 about = {"task": "level", "units": "cm"}
 points = mrgp.points(at[:, None], inputs="hour")
 windows = mrgp.intervals(start, start + 1, inputs="hour")
@@ -141,13 +135,13 @@ for panel, (name, fit) in zip(axes, fits.items(), strict=True):
     plot_function(mrgp.predict(fit, shown), panel, data=data, truth=truth(shown.x[:, 0]))
     panel.axvspan(out_from, out_until, color="0.93", zorder=-1)
     panel.set(title=name, xlim=(out_from - 6, hours))
+    panel.margins(y=0.2)
 axes[0].legend(frameon=False, ncols=5, fontsize=8, loc="upper left")
 story.picture(figure)
 
-found = fits["Seiche"].parameters()
 story.figures(
     quadrature_error=error.largest,
-    period=found["kernel.period"],
+    period=fits["Seiche"].parameters()["kernel.period"],
     rmse_seiche=scores["Seiche"]["rmse"],
     rmse_matern=scores["Matern32"]["rmse"],
     rmse_means=scores["hourly means"]["rmse"],
