@@ -64,7 +64,7 @@ print(error)
 # --8<-- [start:data]
 # A lake about a level of 400 cm: a pendulum of period 2.2 h, damped, and pushed by gusts.
 rng = np.random.default_rng(2)
-hours, step = 24.0 if story.quick else 48.0, 0.01
+hours, step = 36.0 if story.quick else 48.0, 0.01
 time = np.arange(0, hours, step)
 level, speed, path = 0.0, 0.0, np.empty(len(time))
 for i in range(len(time)):
