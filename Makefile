@@ -11,7 +11,7 @@ ifneq ($(wildcard ../shared/data),)
 export MRGP_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test slow oracles lint format docs bench clean
+.PHONY: demo test slow oracles lint format docs tutorials bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/mrgp demo
@@ -37,11 +37,18 @@ format: $(VENV)/.dev
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
+# Run the tutorials in full, and keep what their pages show: pictures, figures, printed text.
+TUTORIALS := $(basename $(notdir $(filter-out examples/_%,$(wildcard examples/*.py))))
+tutorials: $(VENV)/.dev
+	set -e; for name in $(TUTORIALS); do \
+		$(BIN)/python examples/$$name.py --out docs/images/tutorials \
+			> docs/tutorials/printed/$$name.txt; done
+
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf $(VENV) .venv-oracles site mrgp-demo
+	rm -rf $(VENV) .venv-oracles site mrgp-demo tutorial-output
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

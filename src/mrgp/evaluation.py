@@ -60,7 +60,14 @@ def evaluate(prediction: Prediction, y: Any) -> dict[str, float]:
 
 
 def evaluate_quietly(prediction: Prediction, y: Any) -> dict[str, float]:
-    """Evaluate without the warning that mape says little near zero."""
+    """Evaluate without the warning that mape says little near zero.
+
+    >>> import mrgp
+    >>> one = np.ones((1, 1))
+    >>> pred = mrgp.Prediction(mrgp.points([[0.0]]), "no2", None, None, one, 0 * one, one)
+    >>> evaluate_quietly(pred, [0.0])["rmse"]
+    0.0
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="mape divides")
         return evaluate(prediction, y)
@@ -70,6 +77,12 @@ def crps(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
     """Return the continuous ranked probability score of each value, for Gaussian mixtures.
 
     E|X - y| - E|X - X'| / 2, with E|N(m, v)| = m (2 Phi(m / s) - 1) + 2 s phi(m / s).
+
+    >>> import mrgp
+    >>> one = np.ones((1, 1))
+    >>> pred = mrgp.Prediction(mrgp.points([[0.0]]), "no2", None, None, one, 0 * one, one)
+    >>> crps(pred, [0.0]).round(3)
+    array([0.234])
     """
     w, m, v = prediction.component_weights, prediction.means, prediction.variances
     to_value = (w * _mean_absolute(m - np.asarray(y, np.float64), v)).sum(0)
@@ -78,7 +91,14 @@ def crps(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
 
 
 def pit(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
-    """Return the probability integral transform of each value: uniform if calibrated."""
+    """Return the probability integral transform of each value: uniform if calibrated.
+
+    >>> import mrgp
+    >>> one = np.ones((1, 1))
+    >>> pred = mrgp.Prediction(mrgp.points([[0.0]]), "no2", None, None, one, 0 * one, one)
+    >>> pit(pred, [0.0])
+    array([0.5])
+    """
     return prediction.cdf(y)
 
 

@@ -54,7 +54,11 @@ class LogNormal(Prior):
 
 
 class Gamma(Prior):
-    """Gamma density with the given shape and rate (mean shape / rate)."""
+    """Gamma density with the given shape and rate (mean shape / rate).
+
+    >>> print(f"{float(Gamma(shape=2.0, rate=1.0).log_density(np.array(1.0))):.3f}")
+    -1.000
+    """
 
     shape: Any = _hyperparameter()
     rate: Any = _hyperparameter()
@@ -66,7 +70,11 @@ class Gamma(Prior):
 
 
 class InverseGamma(Prior):
-    """Inverse-gamma density with the given shape and scale (mode scale / (shape + 1))."""
+    """Inverse-gamma density with the given shape and scale (mode scale / (shape + 1)).
+
+    >>> print(f"{float(InverseGamma(shape=2.0, scale=3.0).log_density(np.array(1.0))):.3f}")
+    -0.803
+    """
 
     shape: Any = _hyperparameter()
     scale: Any = _hyperparameter()
@@ -78,7 +86,11 @@ class InverseGamma(Prior):
 
 
 class HalfNormal(Prior):
-    """The positive half of N(0, scale^2)."""
+    """The positive half of N(0, scale^2).
+
+    >>> print(f"{float(HalfNormal(scale=1.0).log_density(np.array(1.0))):.3f}")
+    -0.726
+    """
 
     scale: Any = _hyperparameter()
 
@@ -88,7 +100,11 @@ class HalfNormal(Prior):
 
 
 class Normal(Prior):
-    """N(mean, sd^2), for parameters of either sign."""
+    """N(mean, sd^2), for parameters of either sign.
+
+    >>> print(f"{float(Normal(mean=0.0, sd=1.0).log_density(np.array(1.0))):.3f}")
+    -1.419
+    """
 
     mean: Any
     sd: Any = _hyperparameter()
@@ -185,6 +201,10 @@ class Parameter(eqx.Module):
 
     Made by `positive`, `bounded`, `lower_triangular` and `fixed`; give one wherever a model or a
     kernel takes a number.
+
+    >>> lengthscale = positive(2.0)
+    >>> float(lengthscale.value), lengthscale.trainable
+    (2.0, True)
     """
 
     raw: Any
@@ -232,7 +252,11 @@ def positive(
 
 
 def bounded(value: Any, low: float, high: float, prior: Prior | None = None) -> Parameter:
-    """Make a trained parameter confined to (low, high)."""
+    """Make a trained parameter confined to (low, high).
+
+    >>> float(bounded(0.5, low=0.0, high=1.0).value)
+    0.5
+    """
     value = _number(value)
     if not (low < high and np.all(value > low) and np.all(value < high)):
         raise ValueError(
@@ -244,7 +268,11 @@ def bounded(value: Any, low: float, high: float, prior: Prior | None = None) -> 
 
 
 def real(value: Any, prior: Prior | None = None, *, scale: Any = 1.0) -> Parameter:
-    """Make a trained unconstrained parameter; `scale` is the size of one unit for the optimiser."""
+    """Make a trained unconstrained parameter; `scale` is the size of one unit for the optimiser.
+
+    >>> float(real(-3.0).value)
+    -3.0
+    """
     value = _number(value)
     transform = _Real(value, np.broadcast_to(_number(scale), value.shape))
     return Parameter(np.zeros_like(value), transform, prior)
@@ -261,7 +289,12 @@ def stretched(parameter: Parameter, factor: float) -> Parameter:
 
 
 def lower_triangular(matrix: Any) -> Parameter:
-    """Make a trained lower-triangular matrix with positive diagonal."""
+    """Make a trained lower-triangular matrix with positive diagonal.
+
+    >>> lower_triangular([[1.0, 0.0], [0.5, 2.0]]).value
+    array([[1. , 0. ],
+           [0.5, 2. ]])
+    """
     matrix = _number(matrix)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"lower_triangular takes a square matrix; got shape {matrix.shape}.")
@@ -292,17 +325,29 @@ def _number(value: Any) -> np.ndarray:
 
 
 def is_parameter(node: Any) -> bool:
-    """Tell a `Parameter` from any other node of a tree."""
+    """Tell a `Parameter` from any other node of a tree.
+
+    >>> is_parameter(fixed(1.0)), is_parameter(1.0)
+    (True, False)
+    """
     return isinstance(node, Parameter)
 
 
 def unwrap(tree: T) -> T:
-    """Replace every parameter of a tree by its value."""
+    """Replace every parameter of a tree by its value.
+
+    >>> float(unwrap({"ratio": fixed(0.5)})["ratio"])
+    0.5
+    """
     return jax.tree.map(lambda p: p.value if is_parameter(p) else p, tree, is_leaf=is_parameter)
 
 
 def parameters(tree: Any) -> list[Parameter]:
-    """List the parameters of a tree, in order."""
+    """List the parameters of a tree, in order.
+
+    >>> len(parameters([positive(1.0), "not one", fixed(2.0)]))
+    2
+    """
     return [p for p in jax.tree.leaves(tree, is_leaf=is_parameter) if is_parameter(p)]
 
 

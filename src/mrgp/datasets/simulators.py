@@ -13,7 +13,12 @@ from mrgp.supports import Support, boxes, intervals, nodes, points
 
 @dataclasses.dataclass(frozen=True)
 class Simulation:
-    """Data, and on a test support the noise-free truth and fresh noisy values of the target."""
+    """Data, and on a test support the noise-free truth and fresh noisy values of the target.
+
+    >>> world = dependent(seed=0)
+    >>> world.target, len(world.truth) == len(world.support)
+    ('fine', True)
+    """
 
     data: Dataset
     support: Support

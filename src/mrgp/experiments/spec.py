@@ -311,7 +311,12 @@ def folders() -> list[Path]:
 
 
 def available() -> dict[str, Experiment]:
-    """Return every experiment that can be read, by name."""
+    """Return every experiment that can be read, by name.
+
+    >>> from mrgp import experiments
+    >>> "dependent" in experiments.available()
+    True
+    """
     found: dict[str, Experiment] = {}
     for name, folder in _named().items():
         with contextlib.suppress(ExperimentError):
@@ -326,7 +331,12 @@ def _named() -> dict[str, Path]:
 
 
 def find(name: str) -> Experiment:
-    """Return an experiment by name, or by the path of its folder."""
+    """Return an experiment by name, or by the path of its folder.
+
+    >>> from mrgp import experiments
+    >>> experiments.find("dependent").simulator
+    'dependent'
+    """
     if (Path(name) / FILE).is_file():
         return read(Path(name))
     known = _named()

@@ -26,6 +26,12 @@ class BiasMap:
     `mean` and `std` are those of the map; `scatter` is the standard deviation of the target about
     it that the map does not explain. `at` has the other inputs of a map that changes over them.
     `units` are those of the target, `source_units` those of the values.
+
+    >>> values = np.array([0.0, 1.0])
+    >>> found = BiasMap("model", "sensors", "no2", None, None, values, 2 * values, values, 0.0, {})
+    >>> low, high = found.interval(0.95)
+    >>> low.round(2), high.round(2)
+    (array([0.  , 0.04]), array([0.  , 3.96]))
     """
 
     source: str

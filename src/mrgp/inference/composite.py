@@ -35,8 +35,16 @@ class CompositeWeights(Mapping):
 
     `information` and `variability` are H and J of the score, `freedom` the effective degrees of
     freedom, `clusters` the groups of observations (`joint` of them with several sources),
-    `standard_errors` those of the weights over
-    clusters, `uncapped` the weights before they were limited, and `cautions` what to mind.
+    `standard_errors` those of the weights over clusters, `uncapped` the weights before they were
+    limited, and `cautions` what to mind.
+
+    >>> import mrgp
+    >>> x = np.linspace(0.0, 9.0, 40)[:, None]
+    >>> y = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(40)
+    >>> twice = [mrgp.Observations(mrgp.points(x), y, name=name) for name in ("one", "copy")]
+    >>> weights = mrgp.composite_weights(mrgp.MRGP(), mrgp.Dataset(twice))
+    >>> round(weights["copy"], 3), weights.joint
+    (0.5, 40)
     """
 
     values_: dict[Any, float]

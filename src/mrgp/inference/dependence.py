@@ -61,7 +61,15 @@ class Pair:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dependence:
-    """Pairs of sources with their residuals, and the clusters they come from."""
+    """Pairs of sources with their residuals, and the clusters they come from.
+
+    >>> import mrgp
+    >>> rng = np.random.default_rng(0)
+    >>> shared = rng.standard_normal((40, 1)) * np.ones(2)
+    >>> places = mrgp.points(np.arange(40.0)[:, None])
+    >>> Dependence((Pair("one", "copy", shared),), mrgp.overlap_clusters([places, places]))
+    Dependence(one and copy: 1.00)
+    """
 
     pairs: tuple[Pair, ...]
     clusters: Clusters

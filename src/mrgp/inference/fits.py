@@ -23,7 +23,15 @@ Treatment = Literal["refit", "keep", "adjusted"]
 
 
 class FitError(RuntimeError):
-    """A fit that ended without usable parameters."""
+    """A fit that ended without usable parameters.
+
+    Its text names the sources with the range of their values. `mrgp.fit(..., throw=False)` returns
+    such a fit instead of raising, and `fit.status` has the reason.
+
+    >>> raise FitError("The fit failed: the posterior is not finite.")
+    Traceback (most recent call last):
+    mrgp.inference.fits.FitError: The fit failed: the posterior is not finite.
+    """
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -35,6 +43,15 @@ class Fit:
     minibatches their noisy estimate, with the bound of all the data at the end. `bounds` are the
     least and the greatest coordinates of the data's supports. `reasons` say why this recipe, where
     it was chosen for the data.
+
+    >>> import mrgp
+    >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5], name="tubes")
+    >>> quick = mrgp.LBFGS(max_steps=3, starts=1, candidates=0)
+    >>> fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([seen]), optimiser=quick)
+    >>> fit.counts
+    {('tubes', 'value'): (3, 0)}
+    >>> sorted(fit.parameters())
+    ['kernel.lengthscale', 'kernel.variance', 'mean.constant', 'noise_variance[tubes]']
     """
 
     recipe: Any

@@ -69,6 +69,13 @@ class LeaveOneOut:
 
     `covariance` is that of all standardised residuals under the model, and `ties` the covariance
     of the values, by which neighbours are found.
+
+    >>> import mrgp
+    >>> x = np.linspace(0.0, 6.0, 12)[:, None]
+    >>> seen = mrgp.Observations(mrgp.points(x), np.sin(x[:, 0]), name="sensors")
+    >>> loo = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([seen])).leave_one_out()
+    >>> loo["sensors"].residuals.shape
+    (12,)
     """
 
     parts: tuple[LeftOut, ...]
@@ -118,15 +125,15 @@ class LeaveOneOut:
 
     def scores(self) -> dict[str, dict[str, float]]:
         """Return the scores of `mrgp.evaluate` for each source, and for all under "overall"."""
-        from mrgp.evaluation import evaluate
+        from mrgp.evaluation import evaluate_quietly
 
         found = {
-            name: evaluate(part.prediction(), part.y)
+            name: evaluate_quietly(part.prediction(), part.y)
             for name, part in zip(self.names, self.parts, strict=True)
         }
         # Scores do not look at places; those of several sources need not be of one kind.
         whole = dataclasses.replace(self.parts[0], y=self.y, mean=self.mean, variance=self.variance)
-        return found | {"overall": evaluate(whole.prediction(), whole.y)}
+        return found | {"overall": evaluate_quietly(whole.prediction(), whole.y)}
 
     def summary(self) -> str:
         """Tell whether the residuals are what the model expects, and which values are farthest."""

@@ -46,7 +46,12 @@ class LBFGS:
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """How a fit ended, and what that means."""
+    """How a fit ended, and what that means.
+
+    >>> status = Status("failed", "the posterior is not finite")
+    >>> print(status, status.ok)
+    failed: the posterior is not finite False
+    """
 
     code: Code
     message: str

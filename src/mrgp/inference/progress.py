@@ -25,7 +25,10 @@ class Progress(Protocol):
 
 
 class Silent:
-    """Say nothing."""
+    """Say nothing.
+
+    >>> Silent().start("fit", 10)
+    """
 
     def start(self, title: str, total: int) -> None:
         """Begin a stage."""
@@ -95,6 +98,9 @@ def as_progress(progress: Any) -> Progress:
     """Accept "auto", "bar", "lines", True, False, None, or a progress object.
 
     "auto" draws a bar on a terminal and is silent elsewhere.
+
+    >>> type(as_progress("lines")).__name__, type(as_progress(None)).__name__
+    ('Lines', 'Silent')
     """
     if progress == "auto":
         return Bar() if sys.stderr.isatty() else Silent()

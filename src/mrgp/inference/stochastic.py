@@ -141,6 +141,13 @@ def step(objective: Objective, state: State, rows: Any = None) -> tuple[State, F
     """Take one step up the objective, and return the new state and the bound before it.
 
     `rows` selects a minibatch: for each process an array of row numbers, or None for all.
+
+    >>> import mrgp, numpy as np
+    >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> f = mrgp.objective(mrgp.MRGP(method="svgp"), mrgp.Dataset([sensors]))
+    >>> state, bound = mrgp.step(f, mrgp.init(f), rows=[np.array([0, 2])])
+    >>> int(state.count), bool(np.isfinite(bound))
+    (1, True)
     """
     if rows is not None:
         _check_rows(objective, rows)

@@ -33,6 +33,13 @@ class Variogram:
     mean of half their squared differences, about the model's mean function, and `model` what the
     model expects of it, noise included. `standard_error` is how far from `model` the empirical
     one of data from the model typically lies. Empty bins are left out.
+
+    >>> import mrgp
+    >>> x = np.linspace(0.0, 6.0, 12)[:, None]
+    >>> seen = mrgp.Observations(mrgp.points(x), np.sin(x[:, 0]), name="sensors")
+    >>> found = mrgp.variogram(mrgp.fit(mrgp.MRGP(), mrgp.Dataset([seen])), bins=3)
+    >>> list(found.to_frame())
+    ['lag', 'pairs', 'empirical', 'model', 'standard_error']
     """
 
     source: str

@@ -128,7 +128,18 @@ def save(fit: Fit, path: Any) -> None:
 
 
 def load(path: Any, types: Sequence[type] = ()) -> Fit:
-    """Read a fit back; `types` names your own kernel or model classes that it uses."""
+    """Read a fit back; `types` names your own kernel or model classes that it uses.
+
+    >>> import mrgp, tempfile
+    >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> quick = mrgp.LBFGS(max_steps=3, starts=1, candidates=0)
+    >>> fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([seen]), optimiser=quick)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mrgp.save(fit, f"{folder}/three.fit")
+    ...     again = mrgp.load(f"{folder}/three.fit")
+    >>> again.parameters() == fit.parameters()
+    True
+    """
     if not isinstance(path, str | Path):
         raise TypeError(f"load takes the path of a saved fit; got {type(path).__name__}.")
     if not Path(path).is_file():

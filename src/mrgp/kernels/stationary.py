@@ -21,6 +21,15 @@ class Stationary(LeafKernel):
     """A variance times a profile of the distance in lengthscales.
 
     One lengthscale is shared by all the inputs; several, or none given, make one for each (ARD).
+    Subclass it for a kernel of your own that is a function of the distance.
+
+    >>> class Cauchy(Stationary):
+    ...     factorises = False
+    ...
+    ...     def profile(self, squared):
+    ...         return 1.0 / (1.0 + squared)
+    >>> Cauchy(lengthscale=2.0, variance=1.0)([[0.0]], [[2.0]])
+    array([[0.5]])
     """
 
     lengthscale: Open = None

@@ -26,6 +26,15 @@ class Prediction:
     Mixture components lie along the first axis of `component_weights`, `means` and `variances`; a
     Gaussian has one. `covariance` is there after `predict(..., joint=True)`. From a deep model,
     `experts` has what each expert predicts by itself, and `weights` its weight in each region.
+
+    >>> import mrgp
+    >>> from mrgp.prediction import Prediction
+    >>> one = np.ones((1, 1))
+    >>> pred = Prediction(mrgp.points([[0.0]]), "no2", None, "ug/m3", one, 20 * one, 4 * one)
+    >>> pred.mean, pred.std
+    (array([20.]), array([2.]))
+    >>> pred.exceedance(22.0).round(3)
+    array([0.159])
     """
 
     support: Support

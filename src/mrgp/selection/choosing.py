@@ -40,6 +40,11 @@ class Choice:
     """A recipe chosen for data, composite weights to fit it with, and the reasons, in sentences.
 
     It unpacks as `recipe, reasons`.
+
+    >>> import mrgp
+    >>> print(Choice(mrgp.MRGP(), ("There is one source.",)))
+    MRGP:
+    - There is one source.
     """
 
     recipe: Any

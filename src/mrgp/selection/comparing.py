@@ -24,6 +24,15 @@ class Comparison:
 
     `scores` has a row for each model and fold, `failed` why a model has none, `by` is the score
     that ranks. `str()` of a comparison is its ranked table.
+
+    >>> import pandas as pd
+    >>> rows = [("a", 0, 2.0), ("a", 1, 3.0), ("b", 0, 1.0), ("b", 1, 2.5)]
+    >>> scores = pd.DataFrame(rows, columns=["model", "fold", "crps"]).assign(
+    ...     **{name: 0.0 for name in SCORES if name != "crps"}
+    ... )
+    >>> found = Comparison(scores, {}, "crps", ("sensors", "no2"), "random")
+    >>> found.best, float(found.table.loc["a", "behind"])
+    ('b', 0.75)
     """
 
     scores: Any

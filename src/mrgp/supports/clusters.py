@@ -26,6 +26,9 @@ class Clusters:
 
     Labels are 0, 1, ... in order of first appearance, and `sizes` counts the observations of each.
     `split` is how many connected clusters were larger than allowed and were cut into several.
+
+    >>> Clusters((np.array([0, 1]), np.array([0])), np.array([2, 1])).count
+    2
     """
 
     labels: tuple[Int[np.ndarray, " _"], ...]

@@ -24,6 +24,11 @@ class Product(Support):
 
     `columns[i]` are the inputs of `parts[i]`, in ascending order. A kernel that is a product over
     the same groups is averaged group by group (theory 1.4).
+
+    >>> from mrgp import intervals, nodes
+    >>> places = nodes([[[0.0], [1.0]]], inputs="east")
+    >>> product(places, intervals([8.0], [9.0], inputs="hour")).columns
+    ((0,), (1,))
     """
 
     parts: tuple[Support, ...]

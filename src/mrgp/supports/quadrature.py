@@ -45,7 +45,12 @@ def _counts(number: int | tuple[int, ...], flat: tuple[bool, ...], name: str) ->
 
 @dataclasses.dataclass(frozen=True)
 class Midpoint:
-    """A uniform grid of cell midpoints, `number` along each side."""
+    """A uniform grid of cell midpoints, `number` along each side.
+
+    >>> nodes, weights = Midpoint(2).on_unit_cube((False,))
+    >>> nodes.ravel(), weights
+    (array([0.25, 0.75]), array([0.5, 0.5]))
+    """
 
     number: Any = 10
 
@@ -62,7 +67,15 @@ class Midpoint:
 
 @dataclasses.dataclass(frozen=True)
 class GaussLegendre:
-    """A tensor Gauss-Legendre rule, `number` nodes along each side."""
+    """A tensor Gauss-Legendre rule, `number` nodes along each side.
+
+    A tuple has a number for each side. A side marked flat has one node, in its middle.
+
+    >>> nodes, weights = GaussLegendre(2).on_unit_cube((False, True))
+    >>> nodes.round(3)
+    array([[0.211, 0.5  ],
+           [0.789, 0.5  ]])
+    """
 
     number: Any = 5
 
@@ -79,7 +92,12 @@ class GaussLegendre:
 
 @dataclasses.dataclass(frozen=True)
 class Sobol:
-    """A Sobol sequence of `number` nodes with equal weights; `number` is a power of two."""
+    """A Sobol sequence of `number` nodes with equal weights; `number` is a power of two.
+
+    >>> nodes, weights = Sobol(4).on_unit_cube((False, False))
+    >>> nodes.shape, weights
+    ((4, 2), array([0.25, 0.25, 0.25, 0.25]))
+    """
 
     number: Any = 64
 
@@ -101,7 +119,11 @@ class Sobol:
 def gauss_legendre(
     number: int,
 ) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]:
-    """Return Gauss-Legendre nodes and weights on [0, 1]."""
+    """Return Gauss-Legendre nodes and weights on [0, 1].
+
+    >>> gauss_legendre(1)
+    (array([0.5]), array([1.]))
+    """
     nodes, weights = np.polynomial.legendre.leggauss(number)
     return 0.5 * (nodes + 1.0), 0.5 * weights
 

@@ -137,7 +137,11 @@ class Nodes(Support):
 
 
 class Boxes(Support):
-    """Axis-aligned boxes; a side may have zero width (a sensor, an instant)."""
+    """Axis-aligned boxes; a side may have zero width (a sensor, an instant).
+
+    >>> boxes([[0.0, 5.0]], [[2.0, 5.0]], kind="sum").total
+    array([2.])
+    """
 
     lower: Inputs
     upper: Inputs

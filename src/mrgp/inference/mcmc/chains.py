@@ -32,6 +32,14 @@ class Chains:
 
     Names and units are those of `Fit.parameters()`. `acceptance` is the share of moves that were
     accepted in each block, for each chain. `mrgp.predict` takes chains in place of a fit.
+
+    >>> import mrgp
+    >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> chains = mrgp.sample_posterior(
+    ...     mrgp.MRGP(), mrgp.Dataset([seen]), chains=2, samples=500, warmup=500
+    ... )
+    >>> len(chains), chains.parameters["kernel.variance"].shape
+    (500, (2, 500))
     """
 
     parameters: dict[str, np.ndarray]

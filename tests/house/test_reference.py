@@ -1,0 +1,101 @@
+"""The reference: every public name stands in it, with an example that runs."""
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import mrgp
+
+PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+ROOMS = re.findall(r"^::: (\S+)", PAGE, re.MULTILINE)
+FRONT_DOOR = re.findall(r"^Front door: (.*)$", PAGE, re.MULTILINE)
+
+# Names for those who read or extend the library, which have no example yet. Shorten it.
+WITHOUT = {
+    "mrgp.supports": (
+        "Atoms Field Geometry Grid Nodes Outlines Places Points Rule Shapes extend_all same_fields"
+    ),
+    "mrgp.kernels": (
+        "Binding Factor LeafKernel Matern Product Radial Scale Separable Sum Term has_white "
+        "is_stationary kernel_parameters single_kernels"
+    ),
+    "mrgp.parameters": "Prior Transform at_limit limits log_prior partition stretched",
+    "mrgp.data": (
+        "Record Scaling as_key as_seed as_values common_axes process_weights rename_inputs"
+    ),
+    "mrgp.gp": (
+        "AtNodes Information LinearGaussian Marginal Mixture Moments Natural Posterior "
+        "QuadratureError Sites Smoother Whitened block_information collapsed_log_evidence "
+        "collapsed_posterior cross_covariance exact_log_evidence exact_posterior exact_smoother "
+        "expected_log_likelihood full_covariance inducing_posterior information map_rows "
+        "mean_at_nodes needs_nodes node_roots place posterior_at_nodes prior_covariance "
+        "product_covariance rows_at_a_time sparse_smoother start_locations sum_of_products "
+        "sum_rows too_few_nodes variance whiteners"
+    ),
+    "mrgp.models": (
+        "Blend Built Components Coregionalised DependentGP Factors Made Network "
+        "NetworkPosterior Node Part Recipe SingleGP Tasks Tree begin conditioned grow "
+        "naturals_of spread_q trained_q"
+    ),
+    "mrgp.inference": "Bar Lines Objective Progress State Training",
+    "mrgp.plotting": (
+        "plot_bias_map plot_calibration plot_data plot_dependence plot_experts plot_function "
+        "plot_map plot_outlines plot_pit plot_posteriors plot_prediction plot_reliability "
+        "plot_variogram"
+    ),
+    "mrgp.datasets": (
+        "Loaded Recording aurn cams fusion inter_task inter_task_laqn laqn laqn_sites london_no2"
+    ),
+    "mrgp.experiments": (
+        "Cell Experiment ExperimentError Scored Store plan read run score summarise table"
+    ),
+}
+
+
+def has_example(thing):
+    """Tell whether a docstring, or that of a method, has an example."""
+    own = vars(thing).values() if inspect.isclass(thing) else ()
+    methods = (part for part in own if inspect.isroutine(part) or isinstance(part, property))
+    return any(">>>" in (part.__doc__ or "") for part in (thing, *methods))
+
+
+def names_of(room):
+    module = importlib.import_module(room)
+    listed = getattr(module, "__all__", None)
+    if listed is not None:
+        return [(name, getattr(module, name)) for name in listed]
+    own = ((n, v) for n, v in vars(module).items() if getattr(v, "__module__", None) == room)
+    return [(n, v) for n, v in own if not n.startswith("_") and callable(v)]
+
+
+def test_every_name_of_the_front_door_is_listed_under_its_room():
+    listed = [name for line in FRONT_DOOR for name in re.findall(r"`(\w+)`", line)]
+    assert sorted(listed) == sorted(mrgp.__all__)
+
+
+@pytest.mark.parametrize("name", mrgp.__all__)
+def test_every_name_of_the_front_door_lives_in_a_room_of_the_reference(name):
+    thing = getattr(mrgp, name)
+    assert any(thing is found for room in ROOMS for _, found in names_of(room)), name
+
+
+@pytest.mark.parametrize("name", mrgp.__all__)
+def test_every_name_of_the_front_door_has_an_example(name):
+    assert ">>>" in (getattr(mrgp, name).__doc__ or "")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_name_of_a_room_has_a_docstring_and_an_example(room):
+    lacking = set()
+    for name, thing in names_of(room):
+        if not (inspect.isclass(thing) or inspect.isroutine(thing)):
+            continue
+        assert inspect.getdoc(thing), f"{room}.{name} has no docstring"
+        if not has_example(thing):
+            lacking.add(name)
+    excused = set(WITHOUT.get(room, "").split())
+    assert not lacking - excused, f"{room}: give these an example that runs"
+    assert not excused - lacking, f"{room}: these have an example now; strike them from WITHOUT"
