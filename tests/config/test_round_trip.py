@@ -127,7 +127,7 @@ def test_places_far_from_the_data_are_named(city, tmp_path, capsys):
     predict(city, tmp_path, "late.csv", "--grid", late)
     said = capsys.readouterr().err
     assert "note: 8 of 8 places lie outside the data along time" in said
-    assert "from 2022-02-19T00:00 to 2022-02-19T02:00" in said
+    assert "from 2022-02-19T00:00 to 2022-02-19T02:00 UTC" in said
     predict(city, tmp_path, "far.csv", "--grid", GRID.replace("51.4:51.6", "51.6:51.9"))
     assert "24 of 32 places lie outside the data along lat" in capsys.readouterr().err
 
@@ -142,6 +142,25 @@ def test_values_below_a_limit_are_half_of_it_with_a_noise_to_match(workplace):
     below = given <= 30
     np.testing.assert_array_equal(read.y, np.where(below, 15.0, given))
     np.testing.assert_allclose(read.noise_variance, np.where(below, 1.0 + 75.0, 1.0))
+
+
+@pytest.mark.filterwarnings("default:.*detection limit:UserWarning")
+def test_values_below_a_limit_are_not_scored(city, workplace, capsys):
+    text = (workplace / "city.toml").read_text()
+    known = text.replace('y = "no2"', 'y = "no2"\nlimit = 30.0\nnoise_variance = 1.0')
+    (workplace / "city.toml").write_text(known)
+    assert command(["evaluate", str(city.fit), "city.toml", "--json"]) == 0
+    said = capsys.readouterr()
+    assert "are at or below the detection limit 30, and are not scored." in said.err
+    below = int((pd.read_csv("sensors.csv")["no2"] <= 30).sum())
+    found = json.loads(said.out)["sensors, no2"]
+    assert (found["n"], found["missing"]) == (24 - below, below)
+    loaded = mrgp.load(city.fit)
+    sensors = read_data(read_config(city.config))["sensors"]
+    sensors = sensors[np.flatnonzero(sensors.y > 30)]
+    field = mrgp.predict(loaded, sensors.support, source="sensors")
+    width = 2 * 1.959964 * np.sqrt(field.variance + 1.0)
+    np.testing.assert_allclose(found["width_95"], width.mean(), rtol=1e-6)
 
 
 def test_a_grid_of_places_in_any_order_has_each_value_in_its_place(city, tmp_path):

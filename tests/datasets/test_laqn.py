@@ -365,6 +365,15 @@ def test_a_server_that_is_down_is_not_worn_out(server):
     assert sorted(loaded.refused) == ["S0", "S1", "S2", "S3", "S5"]
 
 
+def test_a_refusal_is_an_answer_of_a_server_that_is_there(server):
+    codes = [f"S{k}" for k in range(5)]
+    server.register = register(*(site(code) for code in codes))
+    server.data = {code: [Reply(b"", 500)] for code in codes} | {"S2": [Reply(b"", 404)]}
+    server.data["S4"] = [hourly("S4")]
+    get(server, retries=1, pause=0)
+    assert [server.counts[code] for code in codes] == [2, 2, 1, 2, 1]
+
+
 def test_the_server_says_when_to_come_back(server, waits):
     later = email.utils.format_datetime(
         datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=60), usegmt=True

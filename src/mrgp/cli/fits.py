@@ -34,6 +34,7 @@ from mrgp.config import (
     write_prediction,
 )
 from mrgp.config.files import read_frame
+from mrgp.prediction import predict_values
 
 Saved = Annotated[Path, typer.Argument(help="A saved fit.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -153,8 +154,7 @@ def evaluate(
     loaded = mrgp.load(fit)
     scores = {}
     for observed in read_values(fit, loaded, data, source):
-        asks = {"task": observed.task, "source": observed.name, "noise": True}
-        found = mrgp.predict(loaded, observed.support, **asks)
+        found = predict_values(loaded, observed)
         scores[observed.process] = mrgp.evaluate(found, observed.y)
     if as_json:
         print_json({f"{s}, {t}": found for (s, t), found in scores.items()})

@@ -94,13 +94,14 @@ def like_a_source(fit: Path, file: Path, source: str | None) -> mrgp.Observation
             f"{did_you_mean(name, config.sources)}"
         )
     Source.check_suffix(file)
-    return read_source(name, config.sources[name].model_copy(update={"file": file}), config)
+    found = config.sources[name].model_copy(update={"file": file})
+    return read_source(name, found, config, scored=True)
 
 
 def read_values(path: Path, fit: mrgp.Fit, file: Path, source: str | None) -> mrgp.Dataset:
     """Read values of sources that were fitted: all of a configuration, or those of one file."""
     if file.suffix == ".toml":
-        values = read_data(read_config(file))
+        values = read_data(read_config(file), scored=True)
     else:
         values = mrgp.Dataset([like_a_source(path, file, source)])
     for observed in values:

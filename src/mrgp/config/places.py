@@ -91,7 +91,7 @@ def far_from_data(prediction: Prediction, fit: Fit) -> list[str]:
     """Say along which inputs places lie far outside the data, where predictions know little."""
     support = harmonise(prediction.support, fit.axes)
     lower, upper = fit.bounds
-    reach = FAR_OUTSIDE * np.where(upper > lower, upper - lower, np.inf)
+    reach = FAR_OUTSIDE * (upper - lower)
     said = []
     for column, name in enumerate(fit.inputs[: support.dimension]):
         first, last = (np.asarray(side)[:, column] for side in support.bounds)
@@ -99,10 +99,11 @@ def far_from_data(prediction: Prediction, fit: Fit) -> list[str]:
         if outside.any():
             ends = (float(lower[column]), float(upper[column]))
             axis = fit.axes[column] if fit.axes else None
-            ends = " to ".join(f"{x:.6g}" if axis is None else axis.show(x) for x in ends)
+            shown = " to ".join(f"{x:.6g}" if axis is None else axis.show(x) for x in ends)
+            zone = " UTC" if axis is not None and axis.quantity == "time" else ""
             said.append(
                 f"{outside.sum():,} of {len(support):,} places lie outside the data along {name},"
-                f" which go from {ends}: predictions there are little more than the mean."
+                f" which go from {shown}{zone}: look at the sd before you use them."
             )
     return said
 

@@ -25,26 +25,33 @@ PLANE = ("x", "easting", "east", "y", "northing", "north")
 FAR = 2.5
 
 
-def read_data(config: Config) -> Dataset:
-    """Read every source of a configuration."""
-    read = [read_source(name, source, config) for name, source in config.sources.items()]
+def read_data(config: Config, scored: bool = False) -> Dataset:
+    """Read every source of a configuration, to be fitted or `scored`."""
+    read = [read_source(name, source, config, scored) for name, source in config.sources.items()]
     _check_turned(read, config)
     return Dataset(read)
 
 
-def read_source(name: str, source: Source, config: Config) -> Observations:
+def read_source(name: str, source: Source, config: Config, scored: bool = False) -> Observations:
     """Read one source; what goes wrong is told with its name and file."""
     with told(f"source {name!r}, {source.file}"):
         read = _grid if source.kind == "grid" else _frame
-        return _with_limit(read(name, source, config), source)
+        return _with_limit(read(name, source, config), source, scored)
 
 
-def _with_limit(observed: Observations, source: Source) -> Observations:
-    """Put half the detection limit in the place of values below it, and say of how many."""
+def _with_limit(observed: Observations, source: Source, scored: bool) -> Observations:
+    """Put half the detection limit in the place of values below it, and say of how many.
+
+    Where values are scored, those are left out: what they were is not known.
+    """
     below = 0 if source.limit is None else int(np.sum(observed.y <= source.limit))
     if below == 0:
         return observed
     count = f"{below} of {observed.observed.sum()} values are at or below"
+    limit = f"the detection limit {source.limit:g}"
+    if scored:
+        warnings.warn(f"{observed.label}: {count} {limit}, and are not scored.", stacklevel=2)
+        return observed.replace(y=np.where(observed.y <= source.limit, np.nan, observed.y))
     if observed.noise_variance is None:
         raise ConfigError(
             f"{count} limit = {source.limit:g}, where they are less certain than others. Say how"
@@ -52,8 +59,8 @@ def _with_limit(observed: Observations, source: Source) -> Observations:
         )
     y, noise = below_limit(observed.y, source.limit, observed.noise_variance)
     warnings.warn(
-        f"{observed.label}: {count} the detection limit {source.limit:g}; half of it stands in"
-        " their place, with a noise to match.",
+        f"{observed.label}: {count} {limit}; half of it stands in their place, with a noise to"
+        " match.",
         stacklevel=2,
     )
     return observed.replace(y=y, noise_variance=noise)

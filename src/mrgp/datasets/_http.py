@@ -105,7 +105,8 @@ class Fetcher:
             except _Fault as fault:
                 reason = _why_stop(fault, tried, retries)
                 if reason is not None:
-                    self.failed += fault.again
+                    # A refusal is an answer: the server is there.
+                    self.failed = self.failed + 1 if fault.again else 0
                     raise FetchError(reason) from None
                 wait(max(fault.after, min(BACKOFF * 2**tried, LONGEST_BACKOFF)))
         raise AssertionError("the last try returns or raises")

@@ -1,5 +1,6 @@
 """`predict` a task on any support."""
 
+import dataclasses
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp._types import float64
-from mrgp.data import as_key
+from mrgp.data import Observations, as_key
 from mrgp.gp import too_few_nodes
 from mrgp.inference import Chains, Fit
 from mrgp.inference.alignment import aligned, labelled
@@ -99,6 +100,26 @@ def predict(
             covariance = None if covariance is None else covariance + added * np.eye(len(centred))
     means = means + fit.scaling.offset[fit.scaling.index(task)] * np.asarray(centred.total)
     return Prediction(**made, **_named((weights, means, variances)), covariance=covariance)
+
+
+def predict_values(fit: Fit, observed: Observations, key: Any = 0) -> Prediction:
+    """Predict values of a source that was fitted, with their own noise where it is known.
+
+    >>> import mrgp
+    >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([sensors]))
+    >>> new = mrgp.Observations(mrgp.points([[0.5], [0.5]]), [0.4, 0.9], noise_variance=[1.0, 4.0])
+    >>> np.diff(predict_values(fit, new).variance).round(9)
+    array([3.])
+    """
+    known = observed.noise_variance
+    asked: dict[str, Any] = {"task": observed.task, "source": observed.name, "key": key}
+    found = predict(fit, observed.support, **asked, noise=known is None)
+    if known is None:
+        return found
+    # A missing value may have no noise; it is not scored either.
+    added = np.where(np.isnan(known), 0.0, known)
+    return dataclasses.replace(found, variances=found.variances + added[None])
 
 
 def _named(components: tuple[Components, Components, Components]) -> dict[str, Any]:

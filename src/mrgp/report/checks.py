@@ -10,7 +10,7 @@ from mrgp.data import Dataset
 from mrgp.evaluation import evaluate_quietly
 from mrgp.inference import Fit
 from mrgp.inference.kept import is_exact
-from mrgp.prediction import Prediction, predict
+from mrgp.prediction import Prediction, predict_values
 
 LEVELS = np.linspace(0.05, 0.95, 19)
 BINS = 10
@@ -99,11 +99,7 @@ def _in_sample(fit: Fit, data: Dataset) -> Check:
 
 
 def _predicted(fit: Fit, values: Dataset) -> dict[tuple[str, str], tuple[Prediction, Any]]:
-    pairs = {}
-    for observed in values:
-        asked: dict[str, Any] = {"task": observed.task, "source": observed.name, "noise": True}
-        pairs[observed.process] = predict(fit, observed.support, **asked), observed.y
-    return pairs
+    return {o.process: (predict_values(fit, o), o.y) for o in values}
 
 
 def _check(

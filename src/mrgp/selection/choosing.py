@@ -64,7 +64,8 @@ def choose(data: Any, target: Any = None, *, key: int = 0, progress: Any = None)
 
     `target` is the source, or pair (source, task), that is to be predicted; by default the one of
     the finest support of the first task. Kernels are compared by the evidence of brief fits to a
-    sample of each source; sources of one task are tried for a bias and for errors they share.
+    sample of each source; sources of one task are tried for a bias and for errors they share. Where
+    a bias is more than a line, maps are tried on values of the target that are held out.
 
     >>> import numpy as np, mrgp
     >>> x = np.linspace(0.0, 6.0, 24)[:, None]
@@ -151,9 +152,9 @@ class _Look:
         for name, model in models.items():
             try:
                 found[name] = score(model, train, test, self.key, None)["crps"]
-            except FitError:
+            except (FitError, ValueError, TypeError):
                 found[name] = np.inf
-        best = min(found, key=lambda name: found[name])
+        best = min(found, key=lambda name: np.nan_to_num(found[name], nan=np.inf))
         self.say(
             f"Where the middle third of a sample of {target.name} is held out, {best} predicts it"
             f" best: crps {_listed(found, '.3g')}."

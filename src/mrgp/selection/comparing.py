@@ -10,7 +10,7 @@ from mrgp.data import Dataset
 from mrgp.evaluation import evaluate_quietly
 from mrgp.inference import FitError, fit
 from mrgp.inference.progress import as_progress
-from mrgp.prediction import predict
+from mrgp.prediction import predict_values
 from mrgp.selection.folds import make_folds
 from mrgp.selection.targets import target_of
 
@@ -163,12 +163,7 @@ def split(data: Dataset, process: tuple[str, str], held: np.ndarray) -> tuple[Da
 def score(model: Any, train: Dataset, test: Any, key: int, weights: Any) -> dict[str, float]:
     """Fit a model, predict values of a source that were held out, and score them."""
     fitted = fit(model, train, key=key, weights=weights, progress=None)
-    known = test.noise_variance
-    asked = {"task": test.task, "source": test.name, "key": key}
-    predicted = predict(fitted, test.support, **asked, noise=known is None)
-    if known is not None:
-        predicted = dataclasses.replace(predicted, variances=predicted.variances + known[None])
-    found = evaluate_quietly(predicted, test.y)
+    found = evaluate_quietly(predict_values(fitted, test, key), test.y)
     return {name: found[name] for name in SCORES} | {"n": int(found["n"])}
 
 

@@ -20,7 +20,7 @@ class Axis:
     >>> days.from_axis(hours)
     (0.041666666666666664, -1.0)
     >>> days.show(0.5), Axis("longitude", -0.1, 0.01, "km").show(3.0)
-    ('1970-01-02T12:00', '-0.0700')
+    ('1970-01-02T12:00', '-0.07000')
     """
 
     quantity: Quantity
@@ -44,8 +44,8 @@ class Axis:
         """Return what a number stands for, as one would type it: a date in UTC, or degrees."""
         there = self.origin + self.step * float(x)
         if self.quantity == "time":
-            return str(np.datetime64(round(there), "s"))[:16]
-        return f"{there:.4f}"
+            return str(np.datetime64(round(there), "s")).removesuffix(":00")
+        return f"{there:.5f}"
 
 
 def same_turn(lon: Any, about: float) -> Float[np.ndarray, "..."]:

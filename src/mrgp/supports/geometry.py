@@ -57,7 +57,12 @@ class Geometry:
 def bounds_of(
     supports: Sequence[Support],
 ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
-    """Return the least and the greatest coordinates of a set of supports."""
+    """Return the least and the greatest coordinates of a set of supports.
+
+    >>> import mrgp
+    >>> bounds_of([mrgp.points([[0.0], [1.0]]), mrgp.intervals([0.5], [3.0])])
+    (array([0.]), array([3.]))
+    """
     lower = np.min([np.min(s.bounds[0], 0) for s in supports], 0)
     return lower, np.max([np.max(s.bounds[1], 0) for s in supports], 0)
 
