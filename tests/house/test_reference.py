@@ -13,9 +13,8 @@ PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 ROOMS = re.findall(r"^::: (\S+)", PAGE, re.MULTILINE)
 FRONT_DOOR = re.findall(r"^Front door: (.*)$", PAGE, re.MULTILINE)
 
-# Names for those who read or extend the library, which have no example yet. Shorten it.
+# Names that can have no quick example: they read recorded data, or the network, or fit models.
 WITHOUT = {
-    "mrgp.supports": "",
     "mrgp.datasets": "fusion inter_task inter_task_laqn laqn laqn_sites london_no2",
     "mrgp.experiments": "run score",
 }

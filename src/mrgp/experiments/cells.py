@@ -140,7 +140,7 @@ def plan(
 
     >>> from mrgp import experiments
     >>> chosen = experiments.find("dependent")
-    >>> replicates = plan(chosen, seeds=[3, 5], variants=list(chosen.variants)[:1])
+    >>> replicates = experiments.plan(chosen, seeds=[3, 5], variants=list(chosen.variants)[:1])
     >>> [replicate[0].label for replicate in replicates]
     [3, 5]
     """

@@ -63,7 +63,12 @@ class Geometry:
 def bounds_of(
     supports: Sequence[Support],
 ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
-    """Return the least and the greatest coordinates of a set of supports."""
+    """Return the least and the greatest coordinates of a set of supports.
+
+    >>> from mrgp import intervals, points
+    >>> bounds_of([points([[3.0]]), intervals([0.0], [1.0])])
+    (array([0.]), array([3.]))
+    """
     lower = np.min([np.min(s.bounds[0], 0) for s in supports], 0)
     return lower, np.max([np.max(s.bounds[1], 0) for s in supports], 0)
 
