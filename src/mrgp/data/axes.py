@@ -24,7 +24,13 @@ Numbers = Float[np.ndarray, " d"]
 
 
 def common_axes(supports: Sequence[Support]) -> Axes | None:
-    """Return, input by input, the first axis that any of the supports knows."""
+    """Return, input by input, the first axis that any of the supports knows.
+
+    >>> import mrgp
+    >>> hours, plain = Axis("time", 0.0, 3600.0, "h"), mrgp.points([[1.0]])
+    >>> common_axes([plain, dataclasses.replace(plain, axes=(hours,))]) == (hours,)
+    True
+    """
     known = [s.axes for s in supports if s.axes is not None]
     if not known:
         return None

@@ -242,7 +242,11 @@ def _chosen(wanted: Any, known: tuple[str, ...], noun: str) -> tuple[str, ...]:
 
 
 def as_key(key: Any) -> jax.Array:
-    """Accept an integer wherever a JAX random key is meant."""
+    """Accept an integer wherever a JAX random key is meant.
+
+    >>> bool(as_key(7) == jax.random.key(7))
+    True
+    """
     if isinstance(key, int | np.integer):
         return jax.random.key(int(key))
     if not isinstance(key, jax.Array):
@@ -251,7 +255,11 @@ def as_key(key: Any) -> jax.Array:
 
 
 def as_seed(key: Any) -> int:
-    """Return a NumPy seed for an integer or a JAX random key."""
+    """Return a NumPy seed for an integer or a JAX random key.
+
+    >>> as_seed(7), as_seed(jax.random.key(7))
+    (7, 7)
+    """
     if isinstance(key, int | np.integer):
         return int(key) % 2**32
     return int(np.asarray(jax.random.key_data(as_key(key))).ravel()[-1])
@@ -260,7 +268,11 @@ def as_seed(key: Any) -> int:
 def process_weights(
     weights: Mapping[Any, Any] | None, processes: tuple[tuple[str, str], ...]
 ) -> dict[tuple[str, str], float]:
-    """Return the composite weight of each process: looked up by (source, task), then by source."""
+    """Return the composite weight of each process: looked up by (source, task), then by source.
+
+    >>> process_weights({"satellite": 0.5}, (("satellite", "no2"), ("sites", "no2")))
+    {('satellite', 'no2'): 0.5, ('sites', 'no2'): 1.0}
+    """
     if weights is not None and not isinstance(weights, Mapping):
         raise TypeError(f"weights= takes a mapping such as {{'satellite': 0.5}}; got {weights!r}.")
     weights = {} if weights is None else dict(weights)
@@ -293,7 +305,12 @@ def _with_common_axes(observations: list[Observations]) -> Iterator[Observations
 
 
 def rename_inputs(support: Support, names: tuple[str, ...]) -> Support:
-    """Give a support the names of its inputs."""
+    """Give a support the names of its inputs.
+
+    >>> import mrgp
+    >>> rename_inputs(mrgp.points([[0.0]]), ("hour",))
+    Points(1 mean: hour 0 to 0)
+    """
     return dataclasses.replace(support, inputs=names)
 
 

@@ -17,7 +17,14 @@ from mrgp.supports import Geometry, Shapes, Support, congruent
 
 
 class Record(eqx.Module):
-    """The observed values of one process in centred coordinates, with their composite weight."""
+    """The observed values of one process in centred coordinates, with their composite weight.
+
+    >>> import mrgp
+    >>> seen = mrgp.Observations(mrgp.points([[0.0], [2.0]]), [3.0, 5.0])
+    >>> record = Scaling.of(Dataset([seen])).record(seen)
+    >>> record.support.x.ravel(), record.y
+    (array([-1.,  1.]), array([-1.,  1.]))
+    """
 
     support: Support
     y: Vector
@@ -43,6 +50,12 @@ class Scaling(eqx.Module):
     """Where the inputs are centred, and each task's offset and spread.
 
     For totals the offset acts through L 1: a region of twice the measure is offset twice as much.
+
+    >>> import mrgp
+    >>> seen = mrgp.Observations(mrgp.points([[0.0], [2.0]]), [3.0, 5.0])
+    >>> scaling = Scaling.of(Dataset([seen]))
+    >>> scaling.centre, scaling.offset, scaling.scale
+    (array([1.]), array([4.]), array([1.]))
     """
 
     centre: Float[np.ndarray, " d"]

@@ -7,7 +7,11 @@ from jaxtyping import Float
 
 
 def as_values(values: Any, name: str) -> Float[np.ndarray, "..."]:
-    """Return a float64 copy of values, masked ones as NaN, or say that they are not numbers."""
+    """Return a float64 copy of values, masked ones as NaN, or say that they are not numbers.
+
+    >>> as_values([1, None, 2.5], "y")
+    array([1. , nan, 2.5])
+    """
     if np.ma.isMaskedArray(values):
         values = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
     array = np.asarray(values)

@@ -24,6 +24,15 @@ def aurn(path_or_url: Any, species: str, *, sites: Any = None) -> Loaded:
     Dates are the beginnings of hours, in GMT. `sites` is a table with the code, latitude and
     longitude of each site, as a frame or a CSV file; without, the file itself needs those columns.
     Rows of a site that has no coordinates are left out, and `refused` names it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "aurn.csv"
+    ...     with file.open("w") as rows:
+    ...         print("code,date,no2,latitude,longitude", file=rows)
+    ...         print("KC1,2018-06-18 00:00:00,21.5,51.52,-0.21", file=rows)
+    ...     aurn(file, "NO2").frame["no2"].tolist()
+    [21.5]
     """
     name = canonical(species, WHERE)
     table = _read(path_or_url)

@@ -39,6 +39,16 @@ def cams(path: Any, species: str, *, level: float | int = 0) -> Any:
     Times are instants; for means over hours give `from_grid` their `bounds`, and for a file with
     one row or column of cells their `width`. The attributes say the units, the file and how many
     values are missing.
+
+    >>> import tempfile, xarray as xr
+    >>> axes = {"time": [0.0], "latitude": [51.5, 51.4], "longitude": [359.9]}
+    >>> grid = xr.DataArray([[[1.0], [2.0]]], axes, list(axes), name="no2_conc")
+    >>> grid["time"].attrs["units"] = "hours since 2022-02-19"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     grid.to_netcdf(Path(folder) / "cams.nc", engine="scipy")
+    ...     found = cams(Path(folder) / "cams.nc", "NO2")
+    >>> found["lon"].values, found["lat"].values, found.values.ravel()
+    (array([-0.1]), array([51.4, 51.5]), array([2., 1.]))
     """
     name = canonical(species, WHERE)
     file = Path(path)

@@ -23,6 +23,11 @@ class Loaded:
     one of values, named by `species`; NaN is a missing value, of which there are `missing`.
     `refused` has each site that gave no values, and why; `notes` say what else was not taken as
     it came.
+
+    >>> import pandas as pd
+    >>> hour = pd.DataFrame({"site": ["MY1"], "time": pd.to_datetime(["2022-02-19"], utc=True)})
+    >>> load(hour.assign(lat=51.5, lon=-0.15, value=40.0), "no2", "laqn", "a file", {})
+    Loaded(laqn, no2: 1 hours at 1 site)
     """
 
     frame: Any

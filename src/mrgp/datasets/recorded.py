@@ -34,6 +34,11 @@ class Recording:
 
     `site` names the site of each value, where scores are to be taken site by site. `maps` are grids
     of points to be predicted and drawn, by title. `input_units` are those of inputs by name.
+
+    >>> seen, gone = (points([[hour]], inputs="hour") for hour in (0.0, 1.0))
+    >>> data = Dataset([Observations(seen, [8.0], task="pm25", name="KC1")])
+    >>> Recording(data, gone, np.array([9.0]), target="KC1", task="pm25").support
+    Points(1 mean: hour 1 to 1)
     """
 
     data: Dataset

@@ -11,7 +11,6 @@ from mrgp.experiments.spec import (
     Replicates,
     available,
     find,
-    read,
 )
 from mrgp.experiments.store import Store
 from mrgp.experiments.summary import summarise, table
@@ -28,7 +27,6 @@ __all__ = [
     "available",
     "find",
     "plan",
-    "read",
     "run",
     "score",
     "summarise",

@@ -27,7 +27,13 @@ BESIDE = {"cli", "config", "plotting", "selection", "sklearn.py"} | {
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One model on one seed, fold or site of one variant."""
+    """One model on one seed, fold or site of one variant.
+
+    >>> from mrgp import experiments
+    >>> cell = experiments.plan(experiments.find("dependent"), quick=True)[0][0]
+    >>> cell.labels == {"variant": cell.variant, "model": cell.model, "seed": 0}
+    True
+    """
 
     variant: str
     model: str
@@ -130,7 +136,14 @@ def plan(
     preset: str | None = None,
     quick: bool = False,
 ) -> list[list[Cell]]:
-    """Return what is to be run, replicate by replicate: those asked for, or all."""
+    """Return what is to be run, replicate by replicate: those asked for, or all.
+
+    >>> from mrgp import experiments
+    >>> chosen = experiments.find("dependent")
+    >>> replicates = experiments.plan(chosen, seeds=[3, 5], variants=list(chosen.variants)[:1])
+    >>> [replicate[0].label for replicate in replicates]
+    [3, 5]
+    """
     small = experiment.quick if quick else None
     asked = experiment.choose_models(models, preset, quick)
     if seeds is None:

@@ -8,7 +8,12 @@ from mrgp.datasets import Recording, Simulation
 
 
 class ExperimentError(ValueError):
-    """An experiment that cannot be found, read or run as asked."""
+    """An experiment that cannot be found, read or run as asked.
+
+    >>> DATA["inter_task"].choose([9])
+    Traceback (most recent call last):
+    mrgp.experiments.replicates.ExperimentError: There are 5 folds, 0 to 4; fold 9 was asked for...
+    """
 
 
 class Replicates(NamedTuple):

@@ -23,6 +23,9 @@ class Scored(NamedTuple):
     `rows` are of the whole case, or of each of its sites. `predictions` has "noisy" ones of new
     observations, "latent" ones of the function where it is known, and those of the case's maps by
     their titles; `draws` has what was sampled.
+
+    >>> Scored(rows=[{"rmse": 0.5}], costs={"seconds": 2.0}, predictions={}, draws={}).fit is None
+    True
     """
 
     rows: list[dict[str, Any]]

@@ -225,6 +225,9 @@ class Experiment(BaseModel):
     the settings of a `sampler`: its models are then sampled, and not fitted. It may have `models`
     too, with what is different in that variant. `costs` are those that its table shows; with
     `isolated`, every fit has a process of its own, so that its costs are its own.
+
+    >>> find("inter_task").recorded, find("inter_task").replicates.noun
+    ('inter_task', 'fold')
     """
 
     model_config = ConfigDict(extra="forbid")

@@ -24,7 +24,17 @@ class Result(NamedTuple):
 
 
 class Store:
-    """A folder with a JSON file of scores and an npz file of predictions for each cell."""
+    """A folder with a JSON file of scores and an npz file of predictions for each cell.
+
+    >>> import tempfile
+    >>> from mrgp import experiments
+    >>> cell = experiments.plan(experiments.find("dependent"), quick=True)[0][0]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store, case = Store(Path(folder)), cell.load()
+    ...     store.keep(cell, case, Scored([{"rmse": 0.5}], {"cpu_seconds": 2.0}, {}, {}))
+    ...     store.has(cell, case), store.read(cell).rows
+    (True, [{'rmse': 0.5}])
+    """
 
     def __init__(self, folder: Path):
         self.folder = folder

@@ -18,6 +18,10 @@ def summarise(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     Scores of recorded values say how many values they are of, and have a `pooled` mean over all
     of these besides. Infinite scores, such as the mape of a site that reports a zero, are left out;
     `n` is the number of those that are in.
+
+    >>> rows = [{"variant": "24h", "model": "mr-gp", "seed": s, "rmse": 1.0 + s} for s in (0, 2)]
+    >>> summarise(rows)["24h"]["mr-gp"]["rmse"]["mean"]
+    2.0
     """
     summary: dict[str, Any] = {}
     for variant, model, mine in _groups(rows):
@@ -82,7 +86,13 @@ COSTS = {
 def table(
     summary: dict[str, Any], dear: Sequence[str] = ("cpu_seconds", "seconds")
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the header and rows of a summary's main metrics, mean ± sd, and of some costs."""
+    """Return the header and rows of a summary's main metrics, mean ± sd, and of some costs.
+
+    >>> scores = dict.fromkeys(SHOWN[1], {"mean": 2.0, "sd": 0.5, "n": 3})
+    >>> header, rows = table({"variants": {"24h": {"mr-gp": scores}}}, dear=())
+    >>> rows[0][:3]
+    ['24h', 'mr-gp', '2.000 ± 0.500']
+    """
     cells = [
         (variant, model, metrics)
         for variant, by_model in summary["variants"].items()

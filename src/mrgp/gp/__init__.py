@@ -2,7 +2,6 @@
 
 from mrgp.gp.chunks import map_rows, rows_at_a_time, sum_rows
 from mrgp.gp.conditioning import (
-    Information,
     Kernels,
     LinearGaussian,
     Posterior,
@@ -24,7 +23,7 @@ from mrgp.gp.covariance import (
     quadrature_error,
     variance,
 )
-from mrgp.gp.inducing import Inducing, place, start_locations
+from mrgp.gp.inducing import Inducing, start_locations
 from mrgp.gp.mixtures import EntropyBound, Mixture
 from mrgp.gp.products import (
     AtNodes,
@@ -44,7 +43,6 @@ __all__ = [
     "AtNodes",
     "EntropyBound",
     "Inducing",
-    "Information",
     "Kernels",
     "LinearGaussian",
     "Marginal",
@@ -72,7 +70,6 @@ __all__ = [
     "mean_at_nodes",
     "needs_nodes",
     "node_roots",
-    "place",
     "posterior_at_nodes",
     "prior_covariance",
     "product_covariance",

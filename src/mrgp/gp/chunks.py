@@ -13,13 +13,21 @@ _GPU_CHUNK_BYTES = 2**28
 
 
 def rows_at_a_time(width: int, share: int = 1) -> int:
-    """Return how many rows of `width` numbers go together; `share` divides the budget."""
+    """Return how many rows of `width` numbers go together; `share` divides the budget.
+
+    >>> rows_at_a_time(1024, share=4) * 4 == rows_at_a_time(1024)
+    True
+    """
     budget = _CPU_CHUNK_BYTES if jax.default_backend() == "cpu" else _GPU_CHUNK_BYTES
     return max(1, budget // (share * 8 * max(width, 1)))
 
 
 def map_rows(function: Callable[..., Any], arrays: tuple[Any, ...], size: int) -> Any:
-    """Apply a function of rows, `size` at a time; it returns arrays with the same rows."""
+    """Apply a function of rows, `size` at a time; it returns arrays with the same rows.
+
+    >>> map_rows(lambda x: 2 * x, (jnp.arange(3),), size=2).tolist()
+    [0, 2, 4]
+    """
     n = arrays[0].shape[0]
     if n <= size:
         return function(*(jnp.asarray(x) for x in arrays))
@@ -29,7 +37,11 @@ def map_rows(function: Callable[..., Any], arrays: tuple[Any, ...], size: int) -
 
 
 def sum_rows(function: Callable[..., Any], arrays: tuple[Any, ...], size: int) -> Any:
-    """Sum a function over rows, `size` at a time; rows of zeros must add nothing."""
+    """Sum a function over rows, `size` at a time; rows of zeros must add nothing.
+
+    >>> int(sum_rows(jnp.sum, (jnp.arange(5),), size=2))
+    10
+    """
     if arrays[0].shape[0] <= size:
         return function(*(jnp.asarray(x) for x in arrays))
     _, parts = _split(arrays, size)

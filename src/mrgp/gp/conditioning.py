@@ -37,6 +37,12 @@ class LinearGaussian(NamedTuple):
     """Residuals e = sum_q r_q L f_q + noise of one source, for independent GPs f_q.
 
     `noise` is the effective noise variance of every row, s2 / phi under a composite weight phi.
+
+    >>> from mrgp import points
+    >>> x, e = points([[0.0], [1.0]]), jnp.array([2.0, 3.0])
+    >>> data = LinearGaussian(x, ratio=jnp.ones(1), residual=e, noise=jnp.ones(2))
+    >>> data.take(jnp.array([1])).residual.tolist()
+    [3.0]
     """
 
     support: Support
@@ -60,6 +66,12 @@ class Posterior(eqx.Module):
     var(g) - |root k|^2. Anchors are inducing inputs of each f_q, or the data's own supports, with
     ratios of their own. `unexplained` is the prior variance that inducing inputs cannot express,
     as a share of the noise, on average.
+
+    >>> from mrgp import RBF, points
+    >>> kernels, x, one = (RBF(1.0, variance=1.0, dims=0),), points([[0.0]]), jnp.ones(1)
+    >>> posterior = exact_posterior(kernels, (LinearGaussian(x, one, 2 * one, noise=one),))
+    >>> [round(float(moment[0]), 3) for moment in posterior.moments(kernels, one, x)]
+    [1.0, 0.5]
     """
 
     anchors: tuple[Support, ...]
@@ -121,6 +133,12 @@ def exact_log_evidence(
     """Return the log evidence under the dense covariance (theory 2.3).
 
     `shared` is the covariance of errors that values have in common, beyond the noise of each.
+
+    >>> from mrgp import RBF, points
+    >>> kernels, one = (RBF(1.0, variance=1.0, dims=0),), jnp.ones(1)
+    >>> data = LinearGaussian(points([[0.0]]), one, residual=2 * one, noise=one)
+    >>> round(float(exact_log_evidence(kernels, (data,))), 3)  # log N(2 | 0, 1 + 1)
+    -2.266
     """
     residual = jnp.concatenate([s.residual for s in sources])
     return gaussian_log_density(residual, _exact_factor(kernels, sources, rule, shared))
@@ -132,7 +150,14 @@ def exact_posterior(
     rule: Rule = DEFAULT_RULE,
     shared: Float[Array, "n n"] | None = None,
 ) -> Posterior:
-    """Condition on the data, anchored at the data's own supports."""
+    """Condition on the data, anchored at the data's own supports.
+
+    >>> from mrgp import RBF, points
+    >>> kernels, one = (RBF(1.0, variance=1.0, dims=0),), jnp.ones(1)
+    >>> data = LinearGaussian(points([[0.0]]), one, residual=2 * one, noise=one)
+    >>> exact_posterior(kernels, (data,)).alpha.round(3).tolist()  # 2 / (1 + 1)
+    [1.0]
+    """
     factor = _exact_factor(kernels, sources, rule, shared)
     root = inverse_lower(factor)
     alpha = root.T @ (root @ jnp.concatenate([s.residual for s in sources]))
@@ -141,7 +166,15 @@ def exact_posterior(
 
 
 def prior_covariance(kernels: Kernels, sources: Sources, rule: Rule) -> Float[Array, "n n"]:
-    """Return the covariance of what all sources see, without noise."""
+    """Return the covariance of what all sources see, without noise.
+
+    >>> from mrgp import RBF, points
+    >>> x, one = points([[0.0]]), jnp.ones(1)
+    >>> twice = LinearGaussian(x, 2 * one, residual=one, noise=one)
+    >>> once = twice._replace(ratio=one)
+    >>> prior_covariance((RBF(1.0, variance=1.0, dims=0),), (once, twice), DEFAULT_RULE).tolist()
+    [[1.0, 2.0], [2.0, 4.0]]
+    """
     total = jnp.zeros(())
     for q, kernel in enumerate(kernels):
         blocks = full_covariance(kernel, tuple(s.support for s in sources), rule)
@@ -165,7 +198,13 @@ Whiteners = tuple[Float[Array, "m m"], ...]
 
 
 def whiteners(kernels: Kernels, locations: Float[AnyArray, "m d"]) -> Whiteners:
-    """Return what turns the inducing variables of each GP white."""
+    """Return what turns the inducing variables of each GP white.
+
+    >>> from mrgp import RBF
+    >>> (white,) = whiteners((RBF(1.0, variance=4.0, dims=0),), jnp.zeros((1, 1)))
+    >>> white.round(3).tolist()
+    [[0.5]]
+    """
     return tuple(whitener(k.cross(locations, locations)) for k in kernels)
 
 
@@ -218,7 +257,15 @@ def information(
     whiten: Whiteners,
     rule: Rule = DEFAULT_RULE,
 ) -> Information:
-    """Sum the information of all rows, so many at a time that memory does not grow with n."""
+    """Sum the information of all rows, so many at a time that memory does not grow with n.
+
+    >>> from mrgp import RBF, points
+    >>> kernels, one, z = (RBF(1.0, variance=1.0, dims=0),), jnp.ones(1), jnp.zeros((1, 1))
+    >>> data = LinearGaussian(points([[0.0]]), one, residual=2 * one, noise=one)
+    >>> known = information(kernels, (data,), z, whiteners(kernels, z))
+    >>> round(float(known.score[0]), 3), round(float(known.squares), 3)
+    (2.0, 4.0)
+    """
     m = len(kernels) * locations.shape[0]
     size = max(1, BLOCK_BYTES // (8 * m))
 
@@ -263,7 +310,14 @@ def collapsed_log_evidence(
     locations: Float[AnyArray, "m d"],
     rule: Rule = DEFAULT_RULE,
 ) -> Float[Array, ""]:
-    """Return the collapsed lower bound on the log evidence (theory 2.4)."""
+    """Return the collapsed lower bound on the log evidence (theory 2.4).
+
+    >>> from mrgp import RBF, points
+    >>> kernels, one = (RBF(1.0, variance=1.0, dims=0),), jnp.ones(1)
+    >>> data = LinearGaussian(points([[0.0]]), one, residual=2 * one, noise=one)
+    >>> round(float(collapsed_log_evidence(kernels, (data,), jnp.zeros((1, 1)))), 3)
+    -2.266
+    """
     whiten = whiteners(kernels, locations)
     return information(kernels, sources, locations, whiten, rule).log_evidence
 
@@ -274,7 +328,15 @@ def collapsed_posterior(
     locations: Float[AnyArray, "m d"],
     rule: Rule = DEFAULT_RULE,
 ) -> Posterior:
-    """Condition through inducing inputs with the optimal q(u) of the collapsed bound."""
+    """Condition through inducing inputs with the optimal q(u) of the collapsed bound.
+
+    >>> from mrgp import RBF, points
+    >>> kernels, x, one = (RBF(1.0, variance=1.0, dims=0),), points([[0.0]]), jnp.ones(1)
+    >>> data = LinearGaussian(x, one, residual=2 * one, noise=one)
+    >>> found = collapsed_posterior(kernels, (data,), locations=jnp.zeros((1, 1)))
+    >>> [round(float(moment[0]), 3) for moment in found.moments(kernels, one, x)]
+    [1.0, 0.5]
+    """
     whiten = whiteners(kernels, locations)
     known = information(kernels, sources, locations, whiten, rule)
     count = sum(s.residual.shape[0] for s in sources)
@@ -294,6 +356,11 @@ def inducing_posterior(
     """Return the posterior of whitened inducing variables of precision I + B B^T and given score.
 
     I - (I + B B^T)^-1 = B (I + B^T B)^-1 B^T: prediction is one matrix product.
+
+    >>> one, whiten = jnp.ones((1, 1)), (jnp.ones((1, 1)),)
+    >>> found = inducing_posterior(2 * one[0], one, jnp.zeros((1, 1)), whiten, jnp.zeros(()))
+    >>> found.alpha.round(3).tolist()  # 2 / (1 + 1)
+    [1.0]
     """
     factor = cholesky(add_diagonal(basis @ basis.T, 1.0))
     whitened = solve_upper(factor, solve_lower(factor, score))

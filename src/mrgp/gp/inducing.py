@@ -94,7 +94,13 @@ def start_locations(
     kernel: Kernel,
     seed: int,
 ) -> Parameter:
-    """Place inducing inputs for centred supports, or centre those given, as a parameter."""
+    """Place inducing inputs for centred supports, or centre those given, as a parameter.
+
+    >>> from mrgp import RBF, points
+    >>> kernel, x = RBF(1.0, variance=1.0, dims=0), (points([[-1.0], [0.0], [1.0]]),)
+    >>> start_locations(Inducing(locations=[[7.0]]), x, np.array([5.0]), kernel, 0).value.tolist()
+    [[2.0]]
+    """
     if inducing.locations is None:
         locations = np.asarray(place(inducing, supports, kernel, seed))
     else:

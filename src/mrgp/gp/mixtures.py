@@ -19,6 +19,10 @@ class Mixture(eqx.Module):
 
     `blocks` is any tree of `Whitened` whose arrays have the components along their first axis;
     the weights pi are the softmax of `logits`.
+
+    >>> apart = Whitened(mean=jnp.array([[-2.0], [2.0]]), root=jnp.ones((2, 1, 1)))
+    >>> Mixture(logits=jnp.log(jnp.array([3.0, 1.0])), blocks=apart).weights.round(2).tolist()
+    [0.75, 0.25]
     """
 
     logits: Any

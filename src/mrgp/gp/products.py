@@ -22,7 +22,12 @@ ROOT_JITTER = 1e-6
 
 
 class Marginal(NamedTuple):
-    """Mean and covariance of a function at the nodes of each region."""
+    """Mean and covariance of a function at the nodes of each region.
+
+    >>> f = Marginal(mean=jnp.zeros((1, 1)), covariance=jnp.ones((1, 1, 1)))
+    >>> round(float(f.exp().mean[0, 0]), 4)  # exp(1/2)
+    1.6487
+    """
 
     mean: Float[Array, "b s"]
     covariance: Float[Array, "b s s"]
@@ -44,6 +49,10 @@ class AtNodes(NamedTuple):
     """A GP at the nodes of regions, through whitened inducing variables u.
 
     f = alpha u + a residual that is independent of u, with covariance `own` - alpha alpha^T.
+
+    >>> at = AtNodes(alpha=jnp.ones((1, 1, 1)), own=jnp.full((1, 1, 1), 3.0))
+    >>> [float(moment.ravel()[0]) for moment in at.given(jnp.array([5.0]))]
+    [5.0, 2.0]
     """
 
     alpha: Float[Array, "b s m"]
@@ -90,7 +99,14 @@ class AtNodes(NamedTuple):
 def posterior_at_nodes(
     posterior: Posterior, kernel: Kernel, x: Float[AnyArray, "b s d"], rule: Rule = DEFAULT_RULE
 ) -> Marginal:
-    """Return the moments of a conditioned GP among the nodes of each region."""
+    """Return the moments of a conditioned GP among the nodes of each region.
+
+    >>> from mrgp import Linear, points
+    >>> slope, one = Linear(variance=1.0, origin=0.0, dims=0), jnp.ones(1)
+    >>> seen = Posterior((points([[1.0]]),), (one,), 2 * one, jnp.zeros((1, 1)), jnp.zeros(()))
+    >>> posterior_at_nodes(seen, slope, jnp.array([[[1.0], [3.0]]])).mean.tolist()
+    [[2.0, 6.0]]
+    """
     b, s, d = x.shape
     nodes = Points(x.reshape(b * s, d), jnp.ones(b * s))
     cross = posterior.cross((kernel,), jnp.ones(1), nodes, rule)
@@ -101,7 +117,11 @@ def posterior_at_nodes(
 
 
 def node_roots(covariance: Float[Array, "*batch s s"]) -> Float[Array, "*batch s s"]:
-    """Return what turns white numbers into draws at the nodes of each region, jointly."""
+    """Return what turns white numbers into draws at the nodes of each region, jointly.
+
+    >>> node_roots(jnp.array([[4.0, 2.0], [2.0, 2.0]])).round(3).tolist()
+    [[2.0, 0.0], [1.0, 1.0]]
+    """
     variances = jnp.maximum(jnp.diagonal(covariance, axis1=-2, axis2=-1), 0.0)
     if covariance.shape[-1] == 1:
         return jnp.sqrt(variances)[..., None]
@@ -118,7 +138,14 @@ def mean_at_nodes(
     mean: Float[AnyArray, " m"],
     x: Float[AnyArray, "b s d"],
 ) -> Float[Array, "b s"]:
-    """Return the mean of a GP at nodes, given that of u, without what its covariance needs."""
+    """Return the mean of a GP at nodes, given that of u, without what its covariance needs.
+
+    >>> from mrgp import Linear
+    >>> z, one = jnp.ones((1, 1)), jnp.ones((1, 1))
+    >>> slope, x = Linear(variance=1.0, origin=0.0, dims=0), jnp.array([[[1.0], [3.0]]])
+    >>> mean_at_nodes(slope, z, whiten=one, mean=2 * one[0], x=x).tolist()
+    [[2.0, 6.0]]
+    """
     b, s, d = x.shape
     return (kernel.cross(x.reshape(b * s, d), locations) @ (whiten.T @ mean)).reshape(b, s)
 
@@ -141,7 +168,12 @@ def _times(alpha: Float[Array, "b s m"], matrix: Float[AnyArray, "m k"]) -> Floa
 
 
 def product_covariance(f: Marginal, w: Marginal) -> Float[Array, "b s s"]:
-    """Return the covariance of w f among nodes, for independent factors (theory 3.3)."""
+    """Return the covariance of w f among nodes, for independent factors (theory 3.3).
+
+    >>> one = Marginal(mean=jnp.ones((1, 1)), covariance=jnp.ones((1, 1, 1)))
+    >>> float(product_covariance(one, one)[0, 0, 0])  # E[f^2] E[w^2] - 1
+    3.0
+    """
     # E[f f'] E[w w'] - E[f] E[f'] E[w] E[w'], without cancellation.
     outer = f.mean[:, :, None] * f.mean[:, None, :]
     return f.covariance * w.second_moment + outer * w.covariance
@@ -150,7 +182,13 @@ def product_covariance(f: Marginal, w: Marginal) -> Float[Array, "b s s"]:
 def sum_of_products(
     weights: Sequence[Float[AnyArray, "b _"]], f: Sequence[Marginal], w: Sequence[Marginal]
 ) -> tuple[Float[Array, " b"], Float[Array, " b"]]:
-    """Return mean and variance of L sum_q w_q f_q for independent factors (theory 3.3)."""
+    """Return mean and variance of L sum_q w_q f_q for independent factors (theory 3.3).
+
+    >>> one = Marginal(mean=jnp.ones((1, 1)), covariance=jnp.ones((1, 1, 1)))
+    >>> mean, variance = sum_of_products([2 * jnp.ones((1, 1))], [one], [one])
+    >>> float(mean[0]), float(variance[0])
+    (2.0, 12.0)
+    """
     mean, variance = jnp.zeros(()), jnp.zeros(())
     for weight, a, b in zip(weights, f, w, strict=True):
         mean = mean + jnp.sum(weight * a.mean * b.mean, 1)
@@ -170,6 +208,12 @@ def block_information(
 
     `residual` is what the rest of the model leaves, `precision` that of the noise. The result is
     the score and the precision to add to the prior's: the optimum of q(u) has their sum.
+
+    >>> one = jnp.ones((1, 1))
+    >>> w = Marginal(mean=3 * one, covariance=one[None])
+    >>> said = block_information(one[None], one, w, residual=2 * one[0], precision=one[0])
+    >>> [part.tolist() for part in said]  # E[w] 2, E[w^2]
+    [[6.0], [[10.0]]]
     """
     pairs = precision[:, None, None] * weights[:, :, None] * weights[:, None, :]
     inner = (pairs * other.second_moment) @ alpha
@@ -183,6 +227,11 @@ def too_few_nodes(kernels: Sequence[Kernel], support: Support, rule: Rule) -> st
     """Say along which input a rule's nodes are too far apart for the kernels (unwrapped), if any.
 
     A rule of n nodes resolves regions of about n lengthscales.
+
+    >>> from mrgp import GaussLegendre, RBF, intervals
+    >>> wide = intervals([0.0], [100.0], inputs="hour")
+    >>> too_few_nodes([RBF(1.0, variance=1.0, dims=0)], wide, GaussLegendre(5))
+    'regions up to 100 lengthscales wide along hour are averaged over 5 nodes there, ...'
     """
     lower, upper = (np.asarray(side) for side in support.bounds)
     widths = np.max(upper - lower, 0, initial=0.0)

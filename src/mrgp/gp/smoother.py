@@ -21,6 +21,11 @@ class Smoother(NamedTuple):
     their posterior covariance is the identity: F F^T is the information of the likelihood there,
     I - F F^T that of the prior, and F r is the score of observations with residuals r. `lift` has
     these coordinates by the posterior's anchors: their covariance with f(x) is k(x, anchors) lift.
+
+    >>> one = jnp.ones((1, 1))
+    >>> smoother = Smoother.of(features=one, values=jnp.array([2.0]), white=one)
+    >>> smoother.residual.round(3).tolist()  # half of the value is left
+    [1.0]
     """
 
     basis: Float[AnyArray, "m n"]
@@ -41,7 +46,15 @@ class Smoother(NamedTuple):
 
 
 def exact_smoother(kernels: Kernels, sources: Sources, rule: Rule = DEFAULT_RULE) -> Smoother:
-    """Return the smoother of the dense covariance, by its eigenvectors."""
+    """Return the smoother of the dense covariance, by its eigenvectors.
+
+    >>> from mrgp import RBF, points
+    >>> from mrgp.gp import LinearGaussian
+    >>> data = LinearGaussian(points([[0.0]]), jnp.ones(1), jnp.array([2.0]), jnp.ones(1))
+    >>> smoother = exact_smoother((RBF(1.0, variance=3.0, dims=0),), (data,))
+    >>> round(float(smoother.residual[0]), 3)  # 2 / (3 + 1)
+    0.5
+    """
     scale = jnp.sqrt(jnp.concatenate([s.noise for s in sources]))
     prior = prior_covariance(kernels, sources, rule) / (scale[:, None] * scale[None, :])
     eigenvalues, vectors = jnp.linalg.eigh(prior)
@@ -66,7 +79,15 @@ def sparse_smoother(
     whiten: Whiteners,
     rule: Rule = DEFAULT_RULE,
 ) -> Smoother:
-    """Return the smoother of the collapsed bound's posterior."""
+    """Return the smoother of the collapsed bound's posterior.
+
+    >>> from mrgp import RBF, points
+    >>> from mrgp.gp import LinearGaussian, whiteners
+    >>> kernels, z = (RBF(1.0, variance=3.0, dims=0),), jnp.zeros((1, 1))
+    >>> data = LinearGaussian(points([[0.0]]), jnp.ones(1), jnp.array([2.0]), jnp.ones(1))
+    >>> sparse_smoother(kernels, (data,), z, whiteners(kernels, z)).residual.round(3).tolist()
+    [0.5]
+    """
     parts = [features(kernels, s, locations, whiten, rule)[0] for s in sources]
     scale = jnp.sqrt(jnp.concatenate([s.noise for s in sources]))
     residual = jnp.concatenate([s.residual for s in sources])

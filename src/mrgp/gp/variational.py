@@ -13,7 +13,12 @@ from mrgp.supports import DEFAULT_RULE, Rule
 
 
 class Whitened(eqx.Module):
-    """q(u~) = N(mean, L L^T) with L the lower triangle of `root`, for inducing u = Lz u~."""
+    """q(u~) = N(mean, L L^T) with L the lower triangle of `root`, for inducing u = Lz u~.
+
+    >>> q = Whitened(mean=jnp.array([2.0]), root=jnp.array([[1.0]]))
+    >>> float(q.divergence)  # 2^2 / 2
+    2.0
+    """
 
     mean: Any
     root: Any
@@ -30,7 +35,12 @@ class Whitened(eqx.Module):
 
 
 class Moments(eqx.Module):
-    """The same q by its mean and covariance, in which natural gradients take their slopes."""
+    """The same q by its mean and covariance, in which natural gradients take their slopes.
+
+    >>> q = Moments(mean=jnp.zeros(2), covariance=jnp.diag(jnp.array([1.0, 3.0])))
+    >>> q.quadratic(jnp.array([[1.0], [2.0]])).tolist()
+    [13.0]
+    """
 
     mean: Float[AnyArray, " m"]
     covariance: Float[AnyArray, "m m"]
@@ -45,6 +55,9 @@ class Sites(eqx.Module):
 
     R is the lower triangle of `root`. No q of this form is wider than the prior, so that it can be
     held as a `Posterior`.
+
+    >>> Sites(shift=jnp.array([2.0]), root=jnp.array([[1.0]])).natural.precision.tolist()
+    [[2.0]]
     """
 
     shift: Any
@@ -58,7 +71,12 @@ class Sites(eqx.Module):
 
 
 class Natural(eqx.Module):
-    """The same q by its natural parameters: `shift` = S^-1 m and `precision` = S^-1."""
+    """The same q by its natural parameters: `shift` = S^-1 m and `precision` = S^-1.
+
+    >>> q, _ = Natural(shift=jnp.array([2.0]), precision=jnp.array([[4.0]])).moments()
+    >>> q.mean.round(3).tolist(), q.covariance.round(3).tolist()
+    ([0.5], [[0.25]])
+    """
 
     shift: Float[AnyArray, " m"]
     precision: Float[AnyArray, "m m"]
@@ -103,6 +121,15 @@ def expected_log_likelihood(
 
     `whiten` turns the inducing variables white (`whiteners`). The noise here is that of the
     likelihood, not divided by weights.
+
+    >>> from mrgp import RBF, points
+    >>> from mrgp.gp import whiteners
+    >>> kernels, one, z = (RBF(1.0, variance=1.0, dims=0),), jnp.ones(1), jnp.zeros((1, 1))
+    >>> data = LinearGaussian(points([[0.0]]), one, residual=one, noise=one)
+    >>> q = Whitened(mean=jnp.ones(1), root=jnp.ones((1, 1)))
+    >>> value = expected_log_likelihood(kernels, data, one, z, whiteners(kernels, z), q)
+    >>> round(float(value), 3)  # log N(1 | 1, 1) - 1/2
+    -1.419
     """
     alpha, own = features(kernels, data, locations, whiten, rule)
     spread = own - jnp.sum(alpha**2, 0) + q.quadratic(alpha)

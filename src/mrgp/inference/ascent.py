@@ -41,6 +41,10 @@ class Training:
 
     `bounds` has the mean of the bound over each stretch of steps; `plateau` is the stretch at which
     the rate was last halved. `natural` says that q(u) goes by natural gradients.
+
+    >>> bounds = np.array([-3.0, -2.5])
+    >>> Training((), 0, steps=100, bounds=bounds, halvings=0, plateau=0, natural=True).steps
+    100
     """
 
     leaves: tuple[Any, ...]

@@ -22,6 +22,13 @@ class Objective(eqx.Module):
     array of row numbers (or None for all) for each process, it is the estimate from a minibatch,
     for models whose bound is a sum over rows (`method="svgp"`). It can be passed through `jax.jit`
     and `jax.grad`; use it inside `jax.enable_x64(True)`.
+
+    >>> import mrgp
+    >>> sensors = mrgp.Observations(mrgp.points([[0.0]]), [2.0], noise_variance=1.0)
+    >>> f = objective(mrgp.MRGP(mrgp.Constant(mrgp.fixed(1.0)), mean="zero"), Dataset([sensors]))
+    >>> with jax.enable_x64(True):
+    ...     print(round(float(f(f.start)), 4))  # log N(2 | 0, 1 + 1)
+    -2.2655
     """
 
     start: Any

@@ -9,7 +9,11 @@ SECONDS_BETWEEN_LINES = 5.0
 
 @runtime_checkable
 class Progress(Protocol):
-    """Told when work starts, how far it is, and how it ended."""
+    """Told when work starts, how far it is, and how it ended.
+
+    >>> isinstance(Silent(), Progress), isinstance("lines", Progress)
+    (True, False)
+    """
 
     def start(self, title: str, total: int) -> None:
         """Begin a stage of at most `total` steps."""
@@ -41,7 +45,16 @@ class Silent:
 
 
 class Lines:
-    """Write plain lines for logs: one every few seconds, and one when a stage ends."""
+    """Write plain lines for logs: one every few seconds, and one when a stage ends.
+
+    >>> import contextlib, io
+    >>> with contextlib.redirect_stderr(io.StringIO()) as log:
+    ...     lines = Lines()
+    ...     lines.start("fit", total=10)
+    ...     lines.finish("converged")
+    >>> print(log.getvalue(), end="")
+    fit: converged
+    """
 
     def __init__(self, title: str = ""):
         self.given = self.title = title
@@ -62,7 +75,17 @@ class Lines:
 
 
 class Bar:
-    """Draw a bar on standard error with rich."""
+    """Draw a bar on standard error with rich.
+
+    >>> import contextlib, io
+    >>> with contextlib.redirect_stderr(io.StringIO()) as terminal:
+    ...     bar = Bar("fit")
+    ...     bar.start("", total=10)
+    ...     bar.update(3, "bound -12.1")
+    ...     bar.finish("converged")
+    >>> "converged" in terminal.getvalue()
+    True
+    """
 
     def __init__(self, title: str = ""):
         self.title = title

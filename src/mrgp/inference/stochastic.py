@@ -75,6 +75,12 @@ class State(eqx.Module):
     then leaves it out. Adam's moments
     and limits are those of all trained numbers in one vector, and so is `average`, the mean of the
     latest, which has less of the minibatches' noise.
+
+    >>> import mrgp
+    >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0]]), [0.0, 1.0])
+    >>> state = init(mrgp.objective(mrgp.MRGP(method="svgp"), mrgp.Dataset([sensors])))
+    >>> float(state.rate), int(state.count)
+    (0.02, 0)
     """
 
     trained: Any

@@ -9,20 +9,17 @@ from mrgp.kernels.base import (
     Separable,
     Sum,
     Term,
-    kernel_parameters,
     separable,
-    single_kernels,
 )
 from mrgp.kernels.binding import Binding
+from mrgp.kernels.members import kernel_parameters, single_kernels
 from mrgp.kernels.nonstationary import ArcCosine, Polynomial
 from mrgp.kernels.spectral import SpectralMixture
 from mrgp.kernels.stationary import (
     RBF,
-    Matern,
     Matern12,
     Matern32,
     Matern52,
-    Radial,
     RationalQuadratic,
     Stationary,
 )
@@ -37,14 +34,12 @@ __all__ = [
     "Kernel",
     "LeafKernel",
     "Linear",
-    "Matern",
     "Matern12",
     "Matern32",
     "Matern52",
     "Periodic",
     "Polynomial",
     "Product",
-    "Radial",
     "RationalQuadratic",
     "Scale",
     "Separable",

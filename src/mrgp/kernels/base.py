@@ -7,7 +7,6 @@ import itertools
 from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -25,14 +24,26 @@ _POSITIVE += ("weight", "frequency", "bandwidth")
 
 
 class Factor(NamedTuple):
-    """A kernel over a few inputs: `kernel` takes the columns `dims`, in order."""
+    """A kernel over a few inputs: `kernel` takes the columns `dims`, in order.
+
+    >>> from mrgp import RBF
+    >>> (term,) = RBF(1.0, variance=2.0, dims=(0, 2)).sum_of_products()
+    >>> [factor.dims for factor in term.factors]
+    [(0,), (2,)]
+    """
 
     dims: tuple[int, ...]
     kernel: "Kernel"
 
 
 class Term(NamedTuple):
-    """A coefficient times a product of factors over disjoint inputs."""
+    """A coefficient times a product of factors over disjoint inputs.
+
+    >>> from mrgp import RBF
+    >>> (term,) = RBF(1.0, variance=2.0, dims=(0, 2)).sum_of_products()
+    >>> term.coefficient, len(term.factors)
+    (2.0, 2)
+    """
 
     coefficient: Scalar
     factors: tuple[Factor, ...]
@@ -98,7 +109,13 @@ class Kernel(eqx.Module):
 
 
 class LeafKernel(Kernel):
-    """A kernel that is not made of others: it has a variance and sees some of the inputs."""
+    """A kernel that is not made of others: it has a variance and sees some of the inputs.
+
+    >>> from mrgp import RBF
+    >>> bound = RBF(dims="x2").bind(Binding(Geometry.unit(3)))
+    >>> bound.columns
+    (1,)
+    """
 
     variance: Open = eqx.field(default=None, kw_only=True)
     dims: Dims = eqx.field(
@@ -143,7 +160,12 @@ class LeafKernel(Kernel):
 
 
 class Sum(Kernel):
-    """The sum of kernels, made by `k1 + k2`."""
+    """The sum of kernels, made by `k1 + k2`.
+
+    >>> from mrgp import Constant
+    >>> (Constant(2.0) + Constant(3.0))([[0.0]]).tolist()
+    [[5.0]]
+    """
 
     kernels: tuple[Kernel, ...]
 
@@ -169,6 +191,10 @@ class Product(Kernel):
     Where several single kernels leave their variance open, the first is trained and the others are
     held, since the data can tell no more than their product. Where one is given, all open ones are
     held.
+
+    >>> from mrgp import Constant
+    >>> (Constant(2.0) * Constant(3.0))([[0.0]]).tolist()
+    [[6.0]]
     """
 
     kernels: tuple[Kernel, ...]
@@ -198,7 +224,12 @@ class Product(Kernel):
 
 
 class Scale(Kernel):
-    """A kernel times a fixed number, made by `2.0 * k`."""
+    """A kernel times a fixed number, made by `2.0 * k`.
+
+    >>> from mrgp import Constant
+    >>> (2.0 * Constant(3.0))([[0.0]]).tolist()
+    [[6.0]]
+    """
 
     factor: Scalar
     kernel: Kernel
@@ -221,7 +252,13 @@ class Scale(Kernel):
 
 
 class Separable(Kernel):
-    """A product of kernels over groups of named inputs, made by `separable`."""
+    """A product of kernels over groups of named inputs, made by `separable`.
+
+    >>> from mrgp import Linear
+    >>> k = separable(x1=Linear(variance=1.0), space=Linear(variance=1.0))
+    >>> k([[2.0, 3.0]], [[5.0, 7.0]]).tolist()  # 2 * 5 times 3 * 7
+    [[210.0]]
+    """
 
     groups: tuple[str, ...] = eqx.field(static=True)
     kernels: tuple[Kernel, ...]
@@ -265,38 +302,6 @@ def separable(**kernels: Kernel) -> Kernel:
     if not kernels:
         raise ValueError("separable needs at least one kernel, such as time=Matern32().")
     return Separable(tuple(kernels), tuple(kernels.values()))
-
-
-def single_kernels(kernel: Kernel) -> list[Kernel]:
-    """List the kernels that a kernel is composed of, down to those that are not composed."""
-
-    def is_single(node: Any) -> bool:
-        return isinstance(node, Kernel) and not isinstance(node, Sum | Product | Scale | View)
-
-    return [k for k in jax.tree.leaves(kernel, is_leaf=is_single) if isinstance(k, Kernel)]
-
-
-def kernel_parameters(kernel: Kernel, inputs: tuple[str, ...]) -> dict[str, Parameter]:
-    """Return the parameters of a bound kernel by name.
-
-    The parts of a composed kernel go by their class, with their inputs where they see only some,
-    and a number where that is not enough: `kernel.Matern32(time).lengthscale`.
-    """
-    found: dict[str, Parameter] = {}
-    used: dict[str, int] = {}
-    for leaf in single_kernels(kernel):
-        prefix = "kernel"
-        if leaf is not kernel:
-            prefix += f".{type(leaf).__name__}"
-            if isinstance(leaf, LeafKernel) and len(leaf.columns) < len(inputs):
-                prefix += f"({', '.join(inputs[d] for d in leaf.columns)})"
-            used[prefix] = used.get(prefix, 0) + 1
-            prefix += f" {used[prefix]}" if used[prefix] > 1 else ""
-        for field in dataclasses.fields(leaf):
-            value = getattr(leaf, field.name)
-            if isinstance(value, Parameter):
-                found[f"{prefix}.{field.name}"] = value
-    return found
 
 
 def _multiply(a: Term, b: Term) -> Term:

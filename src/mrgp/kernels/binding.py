@@ -22,6 +22,11 @@ class Binding(NamedTuple):
     """What a kernel must know of the data to fill in what its recipe leaves open.
 
     `freeze` keeps a variance that the recipe leaves open at its starting value.
+
+    >>> from mrgp import RBF
+    >>> bound = RBF().bind(Binding(Geometry.unit(1), variance=4.0))
+    >>> float(bound.variance.value)
+    4.0
     """
 
     geometry: Geometry

@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
-from mrgp.kernels.base import Factor, Kernel, LeafKernel, Term, single_kernels
+from mrgp.kernels.base import Factor, Kernel, LeafKernel, Term
 from mrgp.kernels.binding import Binding, Open, bind_origin, bind_variance, check_shape
+from mrgp.kernels.members import single_kernels
 from mrgp.kernels.spectral import SpectralMixture
 from mrgp.kernels.stationary import Stationary
 from mrgp.parameters import LogNormal, Parameter, fixed, positive
@@ -151,11 +152,19 @@ class White(LeafKernel):
 
 
 def has_white(kernel: Kernel) -> bool:
-    """Tell whether a kernel contains `White` anywhere."""
+    """Tell whether a kernel contains `White` anywhere.
+
+    >>> has_white(Linear() + White()), has_white(Linear() + Constant())
+    (True, False)
+    """
     return any(isinstance(k, White) for k in single_kernels(kernel))
 
 
 def is_stationary(kernel: Kernel) -> bool:
-    """Tell whether a kernel is known to depend on the difference of its inputs alone."""
+    """Tell whether a kernel is known to depend on the difference of its inputs alone.
+
+    >>> is_stationary(Periodic(24) + White()), is_stationary(Linear())
+    (True, False)
+    """
     known = Stationary | Periodic | SpectralMixture | Constant | White
     return all(isinstance(k, known) for k in single_kernels(kernel))

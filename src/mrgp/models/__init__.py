@@ -10,20 +10,18 @@ from mrgp.models.mrgp import MRGP
 from mrgp.models.mrgprn import MRGPRN, begin
 from mrgp.models.network import Network, NetworkPosterior
 from mrgp.models.parts import Blend, Node, Part
-from mrgp.models.recipe import Built, Process, Recipe, conditioned
+from mrgp.models.recipe import Process, Recipe, conditioned
 from mrgp.models.single import SingleGP
 from mrgp.models.tasks import Tasks
-from mrgp.models.tree import Components, Tree
+from mrgp.models.tree import Tree
 
 __all__ = [
     "MRDGP",
     "MRGP",
     "MRGPRN",
     "Blend",
-    "Built",
     "Cascade",
     "CenterPoint",
-    "Components",
     "Coregionalised",
     "Dependent",
     "DependentGP",

@@ -38,6 +38,13 @@ class Coregionalised(eqx.Module):
 
     Where there are inducing inputs, the bound is the collapsed one. W is trained, under the prior
     that a constant kernel gives it.
+
+    >>> import mrgp
+    >>> x = mrgp.points([[0.0], [1.0]])
+    >>> seen = [mrgp.Observations(x, [0.0, 1.0], task=task, name="sites") for task in ("no2", "o3")]
+    >>> model = mrgp.MRGPRN(kernel_w="constant").build(mrgp.Dataset(seen))
+    >>> len(model.kernels), model.weights.value.shape
+    (2, (2, 2))
     """
 
     kernels: tuple[Any, ...]

@@ -27,6 +27,13 @@ class DependentGP(eqx.Module):
     `fine`, first those that it observed: how much of its error there is in that value.
     `left[coarse]` is what averaging leaves of the variance of those errors, over the regions of
     source `coarse` on average.
+
+    >>> import mrgp
+    >>> fine = mrgp.Observations(mrgp.points([[0.0], [1.0]]), [0.0, 2.0], name="hourly")
+    >>> mean = mrgp.Observations(mrgp.nodes([[[0.0], [1.0]]]), [1.0], name="daily")
+    >>> model = Dependent(averages={"daily": "hourly"}).build(mrgp.Dataset([fine, mean]))
+    >>> model.shares["hourly"].tolist()  # the mean has half of each error
+    [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
     """
 
     field: SingleGP

@@ -18,6 +18,10 @@ class Factors(eqx.Module):
     """Something for each latent function, `f`, and for each weight, `w` by task and then latent.
 
     As a posterior it has one entry for each group of latent functions that q couples.
+
+    >>> factors = Factors(f=(1, 2), w=((10, 20), (30, 40)))
+    >>> factors.of_task(1), factors.map(lambda part: -part).parts()
+    ([(1, 30), (2, 40)], [-1, -2, -10, -20, -30, -40])
     """
 
     f: tuple[Any, ...]
@@ -62,7 +66,12 @@ def prior_q(groups: tuple[tuple[int, ...], ...], tasks: int, size_f: int, size_w
 
 
 def trained_q(moments: Factors) -> Mixture:
-    """Return Gaussian factors as a q of one component to train."""
+    """Return Gaussian factors as a q of one component to train.
+
+    >>> q = trained_q(Factors((Moments(np.ones(1), np.array([[4.0]])),), ()))
+    >>> q.blocks.f[0].mean.value.tolist(), q.blocks.f[0].root.value.tolist()
+    ([[1.0]], [[[2.0]]])
+    """
 
     def block(q: Moments | Whitened) -> Whitened:
         root = q.root if isinstance(q, Whitened) else np.linalg.cholesky(np.asarray(q.covariance))
@@ -75,6 +84,10 @@ def spread_q(q: Mixture, components: int, seed: int, spread: float = SPREAD) -> 
     """Return a q of several components about one, `spread` standard deviations apart.
 
     Equal ones would remain equal in a fit.
+
+    >>> one = trained_q(Factors((Moments(np.zeros(1), np.eye(1)),), ()))
+    >>> spread_q(one, components=3, seed=0).blocks.f[0].mean.value.round(3).tolist()
+    [[0.025], [-0.026], [0.128]]
     """
     rng = np.random.default_rng(seed)
 
@@ -89,7 +102,13 @@ def spread_q(q: Mixture, components: int, seed: int, spread: float = SPREAD) -> 
 
 
 def naturals_of(q: Mixture, component: int = 0) -> Factors:
-    """Return one component of a q (unwrapped) by its natural parameters."""
+    """Return one component of a q (unwrapped) by its natural parameters.
+
+    >>> q = Mixture(np.zeros(1), Factors((Whitened(np.ones((1, 1)), np.full((1, 1, 1), 0.5)),), ()))
+    >>> (natural,) = naturals_of(q).f
+    >>> natural.shift.tolist(), natural.precision.tolist()
+    ([4.0], [[4.0]])
+    """
 
     def natural(block: Whitened) -> Natural:
         inverse = inverse_lower(jnp.tril(jnp.asarray(block.root[component])))

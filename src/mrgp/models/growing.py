@@ -36,7 +36,13 @@ class Plan(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A part that was built, or fitted: the GP, its posterior, and the scaling of its data."""
+    """A part that was built, or fitted: the GP, its posterior, and the scaling of its data.
+
+    >>> from mrgp import points
+    >>> data = Dataset([Observations(points([[0.0], [2.0]]), [3.0, 5.0])])
+    >>> Made(MRGP().build(data), None, Scaling.of(data)).scaling.offset
+    array([4.])
+    """
 
     gp: SingleGP
     state: Posterior
@@ -59,6 +65,17 @@ def grow(
 
     A layer whose parent says nothing where the target was observed is left out, with a warning; in
     a chain, which would break, that is an error.
+
+    >>> import mrgp
+    >>> from mrgp.models import conditioned
+    >>> def make(name, recipe, data, weight):
+    ...     gp, scaling = recipe.build(data), Scaling.of(data)
+    ...     return Made(gp, conditioned(gp, [scaling.record(*data, weight)]), scaling)
+    >>> data = Dataset([Observations(mrgp.points([[0.0], [2.0]]), [3.0, 5.0], name="sites")])
+    >>> recipe = mrgp.MRDGP()
+    >>> tree, states = grow(recipe, recipe.plan(data), data, make)
+    >>> [(name, state.alpha.shape) for name, state in states.items()]
+    [('base[sites]', (2,))]
     """
     by_process = process_weights(weights, data.processes)
     tree, states, zero = _seedling(recipe, data, key), {}, np.zeros(())

@@ -307,6 +307,13 @@ def begin(network: Network, linear: Coregionalised) -> Network:
     """Start a network of one component where the linear coregionalised model ended.
 
     Its weights are constant; its latent functions follow from them by one sweep.
+
+    >>> from mrgp import Observations, points
+    >>> data = Dataset([Observations(points([[0.0], [1.0]]), [0.0, 2.0])])
+    >>> network = MRGPRN(latents=1, kernel_w=Constant(1.0), inducing_w=1).build(data)
+    >>> linear = MRGPRN(latents=1, kernel_w="constant").build(data)
+    >>> linear.weights.value, begin(network, linear).q.blocks.w[0][0].mean.value.round(3)
+    (array([[1.]]), array([[1.]]))
     """
     chosen = lambda n: (n.kernels_f, n.tasks)  # noqa: E731
     network = eqx.tree_at(chosen, network, (linear.kernels, linear.tasks))

@@ -50,7 +50,12 @@ LARGEST_JOINT = 8000
 
 
 class NetworkPosterior(eqx.Module):
-    """What prediction needs of a fitted network: q, and what turns inducing variables white."""
+    """What prediction needs of a fitted network: q, and what turns inducing variables white.
+
+    >>> q = Mixture(jnp.zeros(1), Factors((), ()))
+    >>> NetworkPosterior(q, Factors((), ())).q.weights.tolist()
+    [1.0]
+    """
 
     q: Mixture
     whiten: Factors
@@ -63,6 +68,12 @@ class Network(eqx.Module):
     mixture with one or more components. `groups` says which latent functions it couples: in each
     component the latent functions of a group, and their weights in a task, have a joint Gaussian.
     `components` and `schedule` are for fits.
+
+    >>> import mrgp
+    >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0]]), [0.0, 2.0], name="sites")
+    >>> model = mrgp.MRGPRN(latents=2, coupled=False).build(mrgp.Dataset([seen]))
+    >>> model.latents, model.groups, model.natural_rate
+    (2, ((0,), (1,)), 0.25)
     """
 
     kernels_f: tuple[Any, ...]

@@ -24,6 +24,9 @@ class Node(NamedTuple):
 
     A base has no parent. A parent may be a node, or the mixture of another task; `label` says
     which it is to the user: the source or the task.
+
+    >>> Node("layer[satellite]", ("sites", "no2"), parent="base[satellite]").process
+    ('sites', 'no2')
     """
 
     name: str
@@ -33,7 +36,12 @@ class Node(NamedTuple):
 
 
 class Blend(NamedTuple):
-    """The mixture of a task: a name, and its experts as (label, node), the target's base first."""
+    """The mixture of a task: a name, and its experts as (label, node), the target's base first.
+
+    >>> experts = (("sites", "base[sites]"), ("satellite", "layer[satellite]"))
+    >>> dict(Blend("no2", "no2", "sites", experts).experts)["satellite"]
+    'layer[satellite]'
+    """
 
     name: str
     task: str
@@ -66,6 +74,12 @@ class Part(eqx.Module):
     is the variance by which it missed the target, beyond the target's noise and its own account
     of itself. `rows` are the target's values it was trained on, all for a base, and `floor` is the
     variance of a base where it has data.
+
+    >>> import mrgp
+    >>> data = mrgp.Dataset([mrgp.Observations(mrgp.points([[0.0], [2.0]]), [3.0, 5.0])])
+    >>> zero = jnp.zeros(())
+    >>> float(Part(mrgp.MRGP().build(data), Scaling.of(data), zero, zero, zero).level)
+    4.0
     """
 
     gp: SingleGP

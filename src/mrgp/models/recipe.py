@@ -63,13 +63,26 @@ class Built(Protocol):
 
 @eqx.filter_jit
 def conditioned(model: Any, records: Sequence[Record]) -> Any:
-    """Return the posterior state of a model given records, compiled."""
+    """Return the posterior state of a model given records, compiled.
+
+    >>> import mrgp
+    >>> seen = mrgp.Observations(mrgp.points([[0.0]]), [2.0], noise_variance=1.0)
+    >>> model = mrgp.MRGP(mrgp.Constant(1.0), mean="zero").build(Dataset([seen]))
+    >>> state = conditioned(model, [Scaling.of(Dataset([seen])).record(seen)])
+    >>> state.alpha.round(3).tolist()  # 2 / (1 + 1)
+    [1.0]
+    """
     return model.condition(records)
 
 
 @runtime_checkable
 class Recipe(Protocol):
-    """A frozen description of a model: plain values, no data."""
+    """A frozen description of a model: plain values, no data.
+
+    >>> from mrgp import MRGP, RBF
+    >>> isinstance(MRGP(), Recipe), isinstance(RBF(), Recipe)
+    (True, False)
+    """
 
     def view(self, data: Dataset) -> Dataset:
         """Return the data as the model sees it."""

@@ -51,6 +51,12 @@ class SingleGP(eqx.Module):
     The target's c is zero and its r one. An offset acts through L 1, so that c is a bias of the
     field in the field's units, for means and totals alike. `q` is there when the bound is to be
     the uncollapsed one.
+
+    >>> import mrgp
+    >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0]]), [0.0, 2.0], name="sites")
+    >>> model = mrgp.MRGP(mrgp.RBF()).build(mrgp.Dataset([seen]))
+    >>> list(model.named())
+    ['kernel.variance', 'kernel.lengthscale', 'noise_variance[sites]']
     """
 
     kernel: Kernel

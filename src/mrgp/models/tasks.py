@@ -25,6 +25,12 @@ class Tasks(eqx.Module):
     `spread` is that of each task's data: what multiplies it is of order one in any units. Noise
     variances are those of each (source, task), in the user's units; `known_noise` has the mean of
     those that were given.
+
+    >>> import mrgp
+    >>> data = Dataset([Observations(mrgp.points([[0.0], [1.0]]), [1.0, 3.0], task="no2")])
+    >>> tasks = Tasks.of(data, Scaling.of(data), zero_mean=False, priors=True)
+    >>> tasks.observation_noise(data.processes[0])  # a tenth of the variance
+    0.1
     """
 
     mean: Any

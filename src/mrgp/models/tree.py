@@ -54,6 +54,11 @@ class Tree(eqx.Module):
 
     `nodes` are in the order in which they can be computed. The model works in the user's own
     coordinates, and its parts in theirs.
+
+    >>> import mrgp
+    >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0]]), [0.0, 2.0], name="sites")
+    >>> [node.name for node in mrgp.MRDGP().build(mrgp.Dataset([seen])).nodes]
+    ['base[sites]']
     """
 
     parts: dict[str, Part]

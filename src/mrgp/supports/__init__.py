@@ -7,8 +7,7 @@ from mrgp.supports.concat import concat
 from mrgp.supports.congruence import Shapes, congruent
 from mrgp.supports.covariates import Field, Grid, extend_all, same_fields
 from mrgp.supports.geometry import Geometry, bounds_of
-from mrgp.supports.outlines import Outlines
-from mrgp.supports.places import Places, shared_places
+from mrgp.supports.places import shared_places
 from mrgp.supports.polygons import Polygons, polygons
 from mrgp.supports.product import Product, product
 from mrgp.supports.quadrature import (
@@ -35,9 +34,7 @@ __all__ = [
     "Kind",
     "Midpoint",
     "Nodes",
-    "Outlines",
     "Partition",
-    "Places",
     "Points",
     "Polygons",
     "Product",

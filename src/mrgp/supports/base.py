@@ -20,6 +20,11 @@ class Atoms(NamedTuple):
     """A support as weighted boxes: (L f)_n = sum_s weights_ns * mean of f over box ns.
 
     Boxes may have sides of zero width; `flat` marks the inputs along which all have.
+
+    >>> from mrgp import intervals
+    >>> atoms = intervals([0.0], [2.0], kind="sum").atoms()
+    >>> atoms.lower.ravel(), atoms.upper.ravel(), atoms.weights.ravel()
+    (array([0.]), array([2.]), array([2.]))
     """
 
     lower: NodeInputs
@@ -217,6 +222,23 @@ def check_kind(kind: str, where: str) -> Kind:
     if kind not in ("mean", "sum"):
         raise ValueError(f'{where}: kind= is "mean" or "sum"; got {kind!r}.')
     return kind
+
+
+def check_multiplier(weights: Any, n: int, kind: Kind, where: str) -> np.ndarray:
+    """Return one factor for each region of a sum, or say why those given do not fit."""
+    if weights is None:
+        return np.ones(n)
+    if kind == "mean":
+        raise ValueError(
+            f'{where}: one weight a region cancels in a mean; use kind="sum" for totals, or'
+            " nodes(x, weights) for a weighted mean."
+        )
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (n,) or not np.isfinite(weights).all():
+        raise ValueError(
+            f"{where}: weights must be {n} finite numbers, one a region; got shape {weights.shape}."
+        )
+    return weights
 
 
 def check_coordinates(values: Any, ndim: int, name: str, where: str) -> np.ndarray:

@@ -17,7 +17,13 @@ NUMBERS_AT_A_TIME = 2**22
 
 
 class Shapes(eqx.Module):
-    """A few regions that stand for all others up to a shift: region n has shape `index[n]`."""
+    """A few regions that stand for all others up to a shift: region n has shape `index[n]`.
+
+    >>> from mrgp import intervals
+    >>> shapes = congruent(intervals([0.0, 1.0, 2.0], [1.0, 2.0, 3.0]))
+    >>> len(shapes.regions), shapes[1:].index
+    (1, array([0, 0]))
+    """
 
     regions: Support
     index: Int[AnyArray, " n"]

@@ -28,6 +28,10 @@ class Grid:
 
     Coordinates ascend; dates are seconds since 1970. Cells reach half a step beyond the outermost
     centres, where the value is that at the centre.
+
+    >>> grid = Grid((np.array([0.0, 1.0]),), (False,), np.array([[10.0, 20.0]]), "linear")
+    >>> grid(np.array([[0.25]]))
+    array([[12.5]])
     """
 
     coordinates: tuple[Float[np.ndarray, " _"], ...]
@@ -68,6 +72,10 @@ class Field:
     """One or several known functions of some inputs: a grid, or a Python function of [k, d].
 
     `inputs` names the columns it is given, in this order; None stands for all.
+
+    >>> from mrgp import points
+    >>> Field(("height",), None, lambda x: 2 * x).extend(points([[3.0]]))
+    Points(1 mean: x1 3 to 3; height 6 to 6)
     """
 
     names: tuple[str, ...]
@@ -251,7 +259,12 @@ class Field:
 def extend_all(
     support: Support, fields: tuple[Field, ...] | None, inputs: tuple[str, ...]
 ) -> Support:
-    """Give a support the covariates it lacks among `inputs`, in order; names where it has none."""
+    """Give a support the covariates it lacks among `inputs`, in order; names where it has none.
+
+    >>> from mrgp import points
+    >>> extend_all(points([[3.0]]), (Field(("z",), ("x",), lambda x: 2 * x),), ("x", "z"))
+    Points(1 mean: x 3 to 3; z 6 to 6)
+    """
     if not fields:
         return support
     if support.inputs is None:
@@ -263,7 +276,11 @@ def extend_all(
 
 
 def same_fields(first: tuple[Field, ...] | None, second: tuple[Field, ...] | None) -> bool:
-    """Tell whether two supports have their covariates from the same fields."""
+    """Tell whether two supports have their covariates from the same fields.
+
+    >>> [same_fields((Field(("z",), None, abs),), (Field(("z",), None, f),)) for f in (abs, max)]
+    [True, False]
+    """
     mine, others = first or (), second or ()
     pairs = zip(mine, others, strict=False)
     return len(mine) == len(others) and all(a is b or a.same(b) for a, b in pairs)

@@ -11,7 +11,13 @@ from mrgp.supports.base import Support
 
 @dataclasses.dataclass(frozen=True)
 class Geometry:
-    """Names of the inputs, and along each the domain's extent and the spacing of supports."""
+    """Names of the inputs, and along each the domain's extent and the spacing of supports.
+
+    >>> from mrgp import points
+    >>> geometry = Geometry.of([points([[0.0], [1.0], [2.0], [4.0]])])
+    >>> geometry.extent, geometry.centre, geometry.typical.round(3)
+    (array([4.]), array([2.]), array([2.309]))
+    """
 
     names: tuple[str, ...]
     extent: Float[np.ndarray, " d"]

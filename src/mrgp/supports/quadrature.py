@@ -10,7 +10,11 @@ from scipy.stats import qmc
 
 @runtime_checkable
 class Rule(Protocol):
-    """Nodes and weights on the unit cube; weights sum to one."""
+    """Nodes and weights on the unit cube; weights sum to one.
+
+    >>> isinstance(GaussLegendre(3), Rule), isinstance(3, Rule)
+    (True, False)
+    """
 
     def on_unit_cube(
         self, flat: tuple[bool, ...]

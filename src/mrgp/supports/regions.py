@@ -18,6 +18,7 @@ from mrgp.supports.base import (
     check_coordinates,
     check_inputs,
     check_kind,
+    check_multiplier,
     require_finite,
     stretched,
 )
@@ -26,7 +27,11 @@ from mrgp.supports.quadrature import DEFAULT_RULE, Rule
 
 
 class Points(Support):
-    """Single locations, each with a weight (one for means)."""
+    """Single locations, each with a weight (one for means).
+
+    >>> points([[2.0]], kind="sum", weights=[3.0]).moment
+    array([[6.]])
+    """
 
     x: Inputs
     weights: Vector
@@ -85,6 +90,9 @@ class Nodes(Support):
 
     `wide` are the inputs along which the nodes were laid out inside regions of positive measure,
     and `origin` has those regions; a copy with other coordinates (`affine`) has none.
+
+    >>> nodes([[[0.0], [4.0]]], [[3.0, 1.0]]).collapse().x
+    array([[1.]])
     """
 
     x: NodeInputs
@@ -364,23 +372,6 @@ def _where(mask: np.ndarray, chosen: AnyArray, other: AnyArray) -> AnyArray:
     """Take some input columns from one array and the rest from another, NumPy or JAX."""
     where = np.where if isinstance(chosen, np.ndarray) else jnp.where
     return where(mask[None, None, :], chosen, other)
-
-
-def check_multiplier(weights: Any, n: int, kind: Kind, where: str) -> np.ndarray:
-    """Return one factor for each region of a sum, or say why those given do not fit."""
-    if weights is None:
-        return np.ones(n)
-    if kind == "mean":
-        raise ValueError(
-            f'{where}: one weight a region cancels in a mean; use kind="sum" for totals, or'
-            " nodes(x, weights) for a weighted mean."
-        )
-    weights = np.asarray(weights, dtype=np.float64)
-    if weights.shape != (n,) or not np.isfinite(weights).all():
-        raise ValueError(
-            f"{where}: weights must be {n} finite numbers, one a region; got shape {weights.shape}."
-        )
-    return weights
 
 
 def _fill_padding(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
