@@ -204,6 +204,17 @@ def test_maps_of_experts_have_the_data_on_their_means():
     assert len(panels["weight of sat"].collections) == 1
 
 
+def test_the_legend_of_experts_at_a_time_leaves_its_title_free():
+    x = [[h, *place] for h in range(3) for place in GRID]
+    support = mrgp.points(x, inputs=("hour", "x", "y"))
+    data = mrgp.Dataset([mrgp.Observations(support, np.arange(27.0), task="no2", name="sites")])
+    figure = deep(support, np.arange(27.0)).plot(data, experts=True)
+    figure.canvas.draw()
+    assert figure.get_suptitle() == "hour 1"
+    legend, title = figure.legends[0], figure.texts[0]
+    assert not legend.get_window_extent().overlaps(title.get_window_extent())
+
+
 def test_predictions_that_are_all_missing_say_so():
     flat, line, missing = mrgp.points(GRID), along(np.arange(9.0)), np.full(9, np.nan)
     with pytest.raises(ValueError, match="plot_prediction: there are no values to draw"):

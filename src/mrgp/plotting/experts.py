@@ -105,7 +105,8 @@ def _maps(prediction: Prediction, data: Dataset | None) -> Any:
                 overlay(axes, seen, across, place, limits if coloured else None)
         figure.colorbar(drawn, ax=list(row), label=label, shrink=0.85, extend=extend)
     label_outer(panels, np.array([[True] * len(means), [False] + [True] * len(weights)]))
-    legend_above(figure, list(panels[0]))
+    # A title of the figure has the place above.
+    legend_above(figure, list(panels[0]), below=bool(place.words))
     if place.words:
         figure.suptitle(place.words, fontsize=10)
     return panels

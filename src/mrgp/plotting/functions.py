@@ -247,15 +247,15 @@ def _gaps(x: Float[np.ndarray, " n"]) -> np.ndarray:
     return 1 + moved[steps > GAP * np.maximum(np.nanmedian(about, 1), nearest)]
 
 
-def legend_above(target: Any, axes: Sequence["Axes"] | None = None) -> None:
-    """Put one legend above a figure, or above axes, where it covers nothing."""
+def legend_above(target: Any, axes: Sequence["Axes"] | None = None, *, below: bool = False) -> None:
+    """Put one legend above a figure, or above axes, where it covers nothing, or `below` one."""
     entries: dict[str, Any] = {}
     for one in [target] if axes is None else axes:
         handles, labels = one.get_legend_handles_labels()
         entries |= dict(zip(labels, handles, strict=True))
     if not entries:
         return
-    place: dict[str, Any] = {"loc": "outside upper center"}
+    place: dict[str, Any] = {"loc": f"outside {'lower' if below else 'upper'} center"}
     if axes is None:
         place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
     target.legend(

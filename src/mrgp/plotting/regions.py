@@ -196,16 +196,18 @@ def _areas(regions: Regions) -> Regions:
     flat = (regions.x.upper <= regions.x.lower) | (regions.y.upper <= regions.y.lower)
     order = np.argsort(flat, kind="stable")
     x, y = (c._replace(lower=c.lower[order], upper=c.upper[order]) for c in (regions.x, regions.y))
-    edges = []
-    for c in (x, y):
-        least = THIN * float(c.upper.max() - c.lower.min())
-        short = 0.5 * np.where(c.upper > c.lower, 0.0, least)
-        edges += [c.lower - short, c.upper + short]
+    x, y = _visible(x), _visible(y)
     shapes = [
         Path(np.array([(a, c), (b, c), (b, d), (a, d), (a, c)]), closed=True)
-        for a, b, c, d in zip(*edges, strict=True)
+        for a, b, c, d in zip(x.lower, x.upper, y.lower, y.upper, strict=True)
     ]
     return Regions(x, y, shapes, regions.values[order])
+
+
+def _visible(c: Coordinate) -> Coordinate:
+    least = THIN * float(c.upper.max() - c.lower.min())
+    short = 0.5 * np.where(c.upper > c.lower, 0.0, least)
+    return c._replace(lower=c.lower - short, upper=c.upper + short)
 
 
 def _part(support: Support, across: Sequence[str]) -> tuple[Support, tuple[int, int]]:
