@@ -46,3 +46,10 @@ def test_some_are_chosen_by_name_and_others_are_told():
         plot_chains(DRAWS, ["nose"])
     with pytest.raises(ValueError, match="there are no parameters that vary"):
         plot_chains({"fixed": DRAWS["fixed"]})
+
+
+def test_one_name_is_enough_and_what_was_asked_for_is_drawn_though_it_is_constant():
+    assert len(plot_chains(DRAWS, "noise").axes) == 2
+    left, right = plot_chains(DRAWS, "fixed").axes
+    np.testing.assert_array_equal(left.get_lines()[0].get_ydata(), np.ones(100))
+    assert right.get_lines()[0].get_xdata()[0] == 1

@@ -7,7 +7,7 @@ import pytest
 
 import mrgp
 from mrgp.plotting.colours import source_colours
-from mrgp.plotting.coordinates import aspect_of, coordinates, set_axis, slices_of
+from mrgp.plotting.coordinates import across_of, aspect_of, coordinates, set_axis, slices_of
 from mrgp.plotting.maps import without_outliers
 from mrgp.supports import Axis
 
@@ -88,6 +88,43 @@ def test_a_slice_meets_windows_that_hold_it_and_not_those_that_touch():
     assert window.rows(windows).tolist() == [False, True, True]
     points = mrgp.points([[11.9, 0.0], [12.0, 0.0], [13.9, 0.0], [14.0, 0.0]], inputs=("hour", "x"))
     assert window.rows(points).tolist() == [False, True, True, False]
+
+
+def test_windows_that_overlap_are_told_apart_by_both_ends():
+    start = np.arange(4.0)
+    lower = np.column_stack([start, np.zeros(4)])
+    running = mrgp.boxes(lower, lower + [24.0, 0.0], inputs=("hour", "x"))
+    several = slices_of(running, ("x",), 4)
+    assert [s.words for s in several] == [f"hour {h} to {h + 24}" for h in range(4)]
+    assert [s.rows(running, exact=True).tolist() for s in several] == np.eye(4, dtype=bool).tolist()
+    assert several[1].rows(running).all()
+
+
+def test_an_input_is_given_by_the_place_only_where_places_repeat():
+    x = np.array([[t, t, t / 2] for t in range(5)], float)
+    moving = mrgp.points(x, inputs=("hour", "x", "y"))
+    (whole,) = slices_of(moving, ("x", "y"), 4)
+    assert whole.words == "hour 0 to 4"
+    assert whole.rows(moving).all()
+    assert whole.rows(moving, exact=True).all()
+    others = mrgp.points([[-1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [4.5, 0.0, 0.0]], inputs=moving.inputs)
+    assert whole.rows(others).tolist() == [False, True, False]
+
+
+def test_dates_are_never_given_by_the_place():
+    time = pd.DatetimeIndex(["2022-07-01 10:00", "2022-07-01 10:00", "2022-07-01 12:00"], tz="UTC")
+    frame = pd.DataFrame({"lon": [0.0, 0.0, 0.1], "lat": [51.0, 51.0, 51.1], "time": time})
+    support = mrgp.from_frame(frame, ["lon", "lat", "time"], crs="EPSG:4326")
+    (whole,) = slices_of(support, ("lon", "lat"), 4)
+    assert whole.words == "2022-07-01 10:00 to 12:00"
+
+
+def test_a_section_at_one_site_is_drawn_over_what_varies():
+    rows = [(h, d, 0.1, 51.5) for h in range(3) for d in range(4)]
+    section = mrgp.points(np.array(rows, float), inputs=("hour", "depth", "lon", "lat"))
+    assert across_of(coordinates(section)) == ("hour", "depth")
+    assert across_of(coordinates(section[:1])) == ("lon", "lat")
+    assert across_of(coordinates(mrgp.points(np.eye(4), inputs=section.inputs))) == ("lon", "lat")
 
 
 def test_a_source_keeps_its_colour_and_no_source_has_that_of_a_prediction():

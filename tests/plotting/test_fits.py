@@ -69,6 +69,63 @@ def test_the_overview_has_what_was_learned_in_units(fit):
     assert texts(length.texts) == [f"{values['kernel.lengthscale'][0]:.3g}"]
 
 
+def plane(kernel, count=12):
+    x = np.random.default_rng(0).uniform(size=(count, 3)) * [1.0, 10.0, 100.0]
+    seen = mrgp.Observations(mrgp.points(x, inputs=("a", "b", "c")), np.sin(x[:, 0]), name="s")
+    steps = mrgp.LBFGS(max_steps=1)
+    data = mrgp.Dataset([seen])
+    return mrgp.fit(mrgp.MRGP(kernel=kernel), data, optimiser=steps, progress=None, throw=False)
+
+
+def lengths(fit):
+    return {
+        axes.get_xlabel().removeprefix("lengthscale of "): axes.collections[0].get_offsets()[:, 0]
+        for axes in fit.plot("lengthscales").axes
+    }
+
+
+def test_lengthscales_go_by_the_inputs_that_their_kernel_sees():
+    fit = plane(mrgp.RBF(dims=("c", "a")))
+    third, first = fit.parameters()["kernel.lengthscale"]
+    assert lengths(fit) == {"c": third, "a": first}
+    fit = plane(mrgp.RBF(dims=("b", "a", "c")) + mrgp.RBF(lengthscale=2.0))
+    values = fit.parameters()
+    second, first, third = values["kernel.RBF.lengthscale"]
+    shared = values["kernel.RBF 2.lengthscale"]
+    assert lengths(fit) == {"b": second, "a": first, "c": third, "a, b, c": shared}
+
+
+def test_lengthscales_of_separable_kernels_are_drawn_and_those_of_a_period_apart():
+    fit = plane(mrgp.separable(a=mrgp.Matern32() + mrgp.Periodic(0.5), space=mrgp.RBF()))
+    values = fit.parameters()
+    found = lengths(fit)
+    assert list(found) == ["a", "a period", "b", "c"]
+    np.testing.assert_allclose(found["a"], values["kernel.Matern32(a).lengthscale"])
+    np.testing.assert_allclose(found["c"], values["kernel.RBF(b, c).lengthscale"][1])
+
+
+def test_lengthscales_of_the_parts_of_other_models_are_drawn(data):
+    steps = {"optimiser": mrgp.LBFGS(max_steps=1), "progress": None, "throw": False}
+    deep = mrgp.fit(mrgp.MRDGP(target="sites"), data, **steps)
+    assert list(lengths(deep)) == ["day"]
+    shared = mrgp.fit(mrgp.MRGPRN(latents=2), data, **steps)
+    assert len(lengths(shared)["day"]) == 4
+
+
+def test_noises_are_in_the_order_of_the_tasks():
+    x = mrgp.points(X[:, None], inputs="day")
+    several = [
+        mrgp.Observations(x, np.sin(X), task=task, name="sites", units=units)
+        for task, units in (("so2", "z"), ("no2", "a"))
+    ]
+    steps = {"optimiser": mrgp.LBFGS(max_steps=1), "progress": None, "throw": False}
+    fit = mrgp.fit(mrgp.MRGPRN(latents=1), mrgp.Dataset(several), **steps)
+    assert [axes.get_xlabel() for axes in fit.plot("noise").axes] == [
+        "noise sd (z)",
+        "noise sd (a)",
+    ]
+
+
 def test_values_lie_within_their_axes(fit):
     for axes in fit.plot().axes[1:]:
         low, high = axes.get_xlim()

@@ -6,25 +6,27 @@ from typing import Any
 import numpy as np
 
 from mrgp.plotting.colours import MODEL_COLOURS
-from mrgp.plotting.maps import WIDTH
+from mrgp.plotting.panels import WIDTH
 
 MOST = 8
 BINS = 30
 
 
-def plot_chains(parameters: Mapping[str, np.ndarray], names: Sequence[str] | None = None) -> Any:
+def plot_chains(
+    parameters: Mapping[str, np.ndarray], names: str | Sequence[str] | None = None
+) -> Any:
     """Draw the draws of parameters: beside the way of each chain, its histogram; return the figure.
 
-    `parameters` has [chains, draws, ...] for each name, as `Chains` do; `names` chooses some, by
-    default the first eight that vary. A parameter of several numbers has a row for each. Chains
-    that have mixed wander over the same range, and their histograms agree.
+    `parameters` has [chains, draws, ...] for each name, as `Chains` do; `names` chooses one or
+    some, by default the first eight numbers that vary. A parameter of several numbers has a row for
+    each. Chains that have mixed wander over the same range, and their histograms agree.
 
     >>> draws = {"noise": np.arange(8.0).reshape(2, 4), "fixed": np.ones((2, 4))}
     >>> left, right = plot_chains(draws).axes
     >>> left.get_title(loc="left"), [line.get_label() for line in left.get_lines()]
     ('noise', ['chain 1', 'chain 2'])
     """
-    rows = _rows(parameters, names)
+    rows = _rows(parameters, [names] if isinstance(names, str) else names)
     if not rows:
         raise ValueError("plot_chains: there are no parameters that vary.")
     import matplotlib.pyplot as plt
@@ -38,12 +40,16 @@ def plot_chains(parameters: Mapping[str, np.ndarray], names: Sequence[str] | Non
         layout="constrained",
     )
     for (left, right), (name, draws) in zip(panels, rows.items(), strict=True):
-        edges = np.linspace(draws.min(), draws.max(), BINS + 1)
+        low, high = float(draws.min()), float(draws.max())
+        edges = np.linspace(low, high, BINS + 1)
         for i, chain in enumerate(draws):
             colour = MODEL_COLOURS[1:][i % (len(MODEL_COLOURS) - 1)]
             left.plot(chain, color=colour, linewidth=0.6, label=f"chain {i + 1}")
-            density = np.histogram(chain, edges, density=True)[0]
-            right.stairs(density, edges, color=colour, linewidth=1.2)
+            if high > low:
+                density = np.histogram(chain, edges, density=True)[0]
+                right.stairs(density, edges, color=colour, linewidth=1.2)
+            else:
+                right.axvline(low, color=colour, linewidth=1.2)
         left.set_title(name, fontsize=9, loc="left")
         left.margins(x=0)
         right.set(yticks=[], ylim=(0, None))
@@ -70,6 +76,6 @@ def _rows(known: Mapping[str, np.ndarray], names: Sequence[str] | None) -> dict[
         flat = draws.reshape(*draws.shape[:2], -1)
         for k in range(flat.shape[2]):
             label = name if flat.shape[2] == 1 else f"{name} [{k + 1}]"
-            if np.ptp(flat[..., k]) > 0:
+            if names is not None or np.ptp(flat[..., k]) > 0:
                 found[label] = flat[..., k]
     return dict(list(found.items())[:MOST]) if names is None else found

@@ -89,6 +89,12 @@ def coordinates(support: Support) -> dict[str, Coordinate]:
     }
 
 
+def joined(several: Sequence[Coordinate]) -> Coordinate:
+    """Return one input of several supports as of one."""
+    low, high = (np.concatenate([getattr(c, end) for c in several]) for end in ("lower", "upper"))
+    return several[0]._replace(lower=low, upper=high)
+
+
 def laid_out(support: Support) -> Support:
     """Return the regions that nodes were laid out in, where they are known."""
     origin = getattr(support, "origin", None)
@@ -153,46 +159,82 @@ def aspect_of(x: Coordinate, y: Coordinate) -> Any:
 
 
 def across_of(found: dict[str, Coordinate]) -> tuple[str, str]:
-    """Return the two inputs of a map: longitude and latitude, or the two that vary most."""
+    """Return the two inputs of a map: longitude and latitude, or the two that vary most.
+
+    A pair of place of which neither varies is none where two other inputs do: a section at one site
+    is drawn over depth and time.
+    """
+    varying = [name for name, c in found.items() if c.distinct > 1]
     quantity = {c.axis.quantity: name for name, c in found.items() if c.axis is not None}
-    if {"longitude", "latitude"} <= set(quantity):
-        return quantity["longitude"], quantity["latitude"]
     lowered = {name.lower(): name for name in found}
-    for first, second in PAIRS:
-        if first in lowered and second in lowered:
-            return lowered[first], lowered[second]
+    known = [
+        (names[first], names[second])
+        for names, pairs in ((quantity, PAIRS[1:2]), (lowered, PAIRS))
+        for first, second in pairs
+        if first in names and second in names
+    ]
+    for pair in known:
+        if len(varying) < 2 or set(pair) & set(varying):
+            return pair
     most = sorted(found, key=lambda name: -found[name].distinct)[:2]
     first, second = (name for name in found if name in most)
     return first, second
 
 
 class Slice(NamedTuple):
-    """A place, or a window, along each input that a picture does not show."""
+    """A place, or a window, along each input that a picture does not show.
+
+    `spans` are windows of everything: of inputs that cannot be cut, as along the way of a sensor
+    that moves.
+    """
 
     inputs: tuple[Coordinate, ...] = ()
+    spans: tuple[Coordinate, ...] = ()
 
     @property
     def words(self) -> str:
         """The place in words."""
         said = []
-        for c in self.inputs:
+        for c in (*self.inputs, *self.spans):
             place = c.words(float(c.lower[0]), float(c.upper[0]))
             said.append(place if c.dated else f"{c.name} {place}")
         return ", ".join(said)
 
-    def rows(self, support: Support) -> np.ndarray:
-        """Tell which regions of a support meet the slice."""
-        found = coordinates(support)
-        meets = np.ones(len(support), bool)
-        for place in self.inputs:
-            if place.name in found:
-                meets &= _meet(found[place.name], float(place.lower[0]), float(place.upper[0]))
-        return meets
+    def rows(self, support: Support, *, exact: bool = False) -> np.ndarray:
+        """Tell which regions of a support meet the slice or, if `exact`, are those of the slice.
+
+        Windows may overlap, as running means do: the support that a slice was taken from is asked
+        for exactly its regions.
+        """
+        found, belongs = coordinates(support), _same if exact else _meet
+        chosen = np.ones(len(support), bool)
+        for several, test in ((self.inputs, belongs), (self.spans, _touch)):
+            for place in several:
+                if place.name in found:
+                    low, high = float(place.lower[0]), float(place.upper[0])
+                    chosen &= test(found[place.name], low, high)
+        return chosen
+
+
+def _near(low: float, high: float) -> float:
+    return 1e-9 * max(1.0, abs(low), abs(high))
+
+
+def _same(c: Coordinate, low: float, high: float) -> np.ndarray:
+    """Tell which regions go from one end of a window to the other."""
+    near = _near(low, high)
+    return (np.abs(c.lower - low) <= near) & (np.abs(c.upper - high) <= near)
+
+
+def _touch(c: Coordinate, low: float, high: float) -> np.ndarray:
+    """Tell which regions meet a window, its ends included."""
+    near = _near(low, high)
+    return (c.upper >= low - near) & (c.lower <= high + near)
 
 
 def _meet(c: Coordinate, low: float, high: float) -> np.ndarray:
     """Tell which regions meet a window; windows that only touch do not."""
-    near = 1e-9 * max(1.0, abs(low), abs(high))
+    near = _near(low, high)
     wide, window = c.upper - c.lower > near, high - low > near
     inside = (c.lower <= low + near) & (np.where(wide, low < c.upper - near, low <= c.upper + near))
     if not window:
@@ -204,30 +246,40 @@ def _meet(c: Coordinate, low: float, high: float) -> np.ndarray:
 def slices_of(support: Support, shown_inputs: Sequence[str], most: int) -> list[Slice]:
     """Return what a support has along the inputs that are not shown: few, evenly chosen.
 
-    An input that is given by the place, as elevation is, makes no slices of its own.
+    An input that is given by the place, as elevation is, makes no slices of its own. That is seen
+    where places repeat; where they do not, and for dates, the slice says from where to where the
+    input goes.
     """
     found = coordinates(support)
     places = _cells([found[name] for name in shown_inputs])
-    count = len(np.unique(places, axis=0))
-    others = [
-        c
-        for name, c in found.items()
-        if name not in shown_inputs
-        and (c.distinct == 1 or len(np.unique(np.hstack([places, _cells([c])]), axis=0)) > count)
-    ]
-    if not others:
-        return [Slice()]
-    cells = np.unique(_cells(others), axis=0)
+    count = _count(places)
+    cut, spans = [], []
+    for name, c in found.items():
+        if name in shown_inputs:
+            continue
+        if c.distinct == 1 or _count(np.hstack([places, _cells([c])])) > count:
+            cut.append(c)
+        elif c.dated or count == len(support):
+            low, high = c.lower.min(keepdims=True), c.upper.max(keepdims=True)
+            spans.append(c._replace(lower=low, upper=high))
+    if not cut:
+        return [Slice((), tuple(spans))]
+    cells = np.unique(_cells(cut), axis=0)
     chosen = cells[evenly(len(cells), most)]
     return [
         Slice(
             tuple(
                 c._replace(lower=row[2 * i : 2 * i + 1], upper=row[2 * i + 1 : 2 * i + 2])
-                for i, c in enumerate(others)
-            )
+                for i, c in enumerate(cut)
+            ),
+            tuple(spans),
         )
         for row in chosen
     ]
+
+
+def _count(cells: np.ndarray) -> int:
+    return len(np.unique(cells, axis=0))
 
 
 def evenly(count: int, most: int) -> np.ndarray:

@@ -6,10 +6,20 @@ import numpy as np
 
 from mrgp.data import Dataset
 from mrgp.plotting.colours import FIELD_COLOURS, SHARE_COLOURS, source_colours
-from mrgp.plotting.coordinates import across_of, coordinates, set_axis, slices_of
-from mrgp.plotting.functions import draw_curve, input_of, legend_above, quantity
-from mrgp.plotting.maps import limits_of, map_panels
-from mrgp.plotting.regions import draw_regions, regions_on, set_map, size_of
+from mrgp.plotting.coordinates import Coordinate, across_of, coordinates, set_axis, slices_of
+from mrgp.plotting.functions import (
+    alone_along,
+    broken,
+    draw_curve,
+    draw_line,
+    input_of,
+    legend_above,
+    of_task,
+    predicted,
+)
+from mrgp.plotting.maps import limits_of, overlay, whole_of, with_points
+from mrgp.plotting.panels import draw_panel, label_outer, map_panels
+from mrgp.plotting.regions import regions_on, size_of
 from mrgp.prediction import Prediction
 
 
@@ -18,8 +28,9 @@ def plot_experts(prediction: Prediction, axes: Any = None, *, data: Dataset | No
 
     Along one input, returns two axes: the experts with the mixture and its 95 % interval, and the
     weights. Over two inputs, returns two rows of maps: the means of the mixture and of each expert
-    on one colour scale, and the weights from 0 to 1; of several times, the one in the middle.
-    Experts have the colours of their sources in other pictures of the same `data`.
+    on one colour scale, with the `data` on top, and the weights from 0 to 1; of several times, the
+    one in the middle. Along one input, experts have the colours of their sources in other pictures
+    of the same `data`.
 
     >>> import mrgp
     >>> x, one = mrgp.points([[0.0], [1.0]], inputs="day"), np.ones((1, 2))
@@ -37,7 +48,7 @@ def plot_experts(prediction: Prediction, axes: Any = None, *, data: Dataset | No
         return _curves(prediction, name, axes, data)
     if axes is not None:
         raise ValueError("plot_experts makes its own axes for maps; leave axes= out.")
-    return _maps(prediction)
+    return _maps(prediction, data)
 
 
 def _curves(prediction: Prediction, name: str, axes: Any, data: Dataset | None) -> Any:
@@ -49,56 +60,65 @@ def _curves(prediction: Prediction, name: str, axes: Any, data: Dataset | None) 
         )[1]
     along = coordinates(prediction.support)[name]
     draw_curve(axes[0], along, prediction, names=("95 % interval", "mixture"))
-    order = np.argsort(along.middle, kind="stable")
-    x = along.middle[order]
     known = source_colours(() if data is None else data.sources, prediction.experts)
     colours = {label: known[label] for label in prediction.experts}
     for label, expert in prediction.experts.items():
         # Dashes leave the mixture to be seen where an expert has all the weight.
         style = {"color": colours[label], "linewidth": 1.2, "linestyle": (0, (4, 2))}
-        axes[0].plot(x, expert.mean[order], label=label, **style)
-    shares = [prediction.weights[label][order] for label in colours]
-    axes[1].stackplot(x, shares, colors=list(colours.values()), alpha=0.6)
-    axes[0].set_ylabel(quantity(prediction.task, prediction.units))
+        draw_line(axes[0], along, expert.mean, label=label, **style)
+    shares = [prediction.weights[label] for label in colours]
+    _draw_shares(axes[1], along, shares, list(colours.values()))
+    axes[0].set_ylabel(predicted(prediction))
     legend_above(axes[0])
-    axes[1].set(ylabel="weight", ylim=(0, 1), xlim=(x.min(), x.max()))
+    axes[1].set(ylabel="weight", ylim=(0, 1))
+    if along.distinct > 1:
+        axes[1].set_xlim(along.middle.min(), along.middle.max())
     set_axis(axes[1], "x", along)
     return axes
 
 
-def _maps(prediction: Prediction) -> Any:
+def _maps(prediction: Prediction, data: Dataset | None) -> Any:
     """Draw means above weights, an expert in each column and the mixture in the first."""
     support, experts = prediction.support, prediction.experts
     across = across_of(coordinates(support))
-    (place,) = slices_of(support, across, 1)
+    everything = whole_of(prediction, across, "plot_experts")
+    (place,) = slices_of(support[np.flatnonzero(~np.isnan(prediction.mean))], across, 1)
     means = {"mixture": prediction.mean} | {label: e.mean for label, e in experts.items()}
-    some = regions_on(support, prediction.mean, across, place)
-    assert some is not None
-    figure, panels = map_panels(2, len(means), size_of(some), 1, 2)
-    rows = place.rows(support)
-    limits = limits_of([values[rows] for values in means.values()])
-    upper = [(label, values, limits, FIELD_COLOURS) for label, values in means.items()]
-    lower = [
-        (f"weight of {label}", prediction.weights[label], (0.0, 1.0), SHARE_COLOURS)
-        for label in experts
-    ]
-    panels[1, 0].set_axis_off()
-    what = quantity(prediction.task, prediction.units)
-    for row, fields, label in ((panels[0], upper, what), (panels[1, 1:], lower, "weight")):
+    weights = {f"weight of {label}": prediction.weights[label] for label in experts}
+    figure, panels = map_panels(2, len(means), size_of([everything]), 1, 2)
+    rows = place.rows(support, exact=True)
+    limits, beyond = limits_of([values[rows] for values in means.values()]), "neither"
+    seen = None if data is None else of_task(data, prediction.task)
+    coloured = seen is not None and support.kind != "sum"
+    if seen is not None and coloured:
+        limits, beyond = with_points(limits, seen, across, [place])
+    upper = (panels[0], means, limits, FIELD_COLOURS, predicted(prediction), beyond)
+    lower = (panels[1, 1:], weights, (0.0, 1.0), SHARE_COLOURS, "weight", "neither")
+    for row, fields, ends, colours, label, extend in (upper, lower):
         drawn = None
-        for axes, (title, values, ends, colours) in zip(row, fields, strict=True):
-            regions = regions_on(support, values, across, place)
-            assert regions is not None
-            drawn = draw_regions(axes, regions, ends, colours)
-            set_map(axes, [regions])
+        for axes, (title, values) in zip(row, fields.items(), strict=True):
+            regions = regions_on(support, values, across, place, exact=True)
+            found = draw_panel(axes, regions, everything, ends, colours)
+            drawn = drawn if found is None else found
             axes.set_title(title, fontsize=10)
-            if axes is not row[0]:
-                axes.set_ylabel("")
-                axes.tick_params(labelleft=False)
-        figure.colorbar(drawn, ax=list(row), label=label, shrink=0.85)
-    for axes in panels[0, 1:]:
-        axes.set_xlabel("")
-        axes.tick_params(labelbottom=False)
+            if seen is not None and fields is means:
+                overlay(axes, seen, across, place, limits if coloured else None)
+        figure.colorbar(drawn, ax=list(row), label=label, shrink=0.85, extend=extend)
+    label_outer(panels, np.array([[True] * len(means), [False] + [True] * len(weights)]))
+    # A title of the figure has the place above.
+    legend_above(figure, list(panels[0]), below=bool(place.words))
     if place.words:
         figure.suptitle(place.words, fontsize=10)
     return panels
+
+
+def _draw_shares(axes: Any, along: Coordinate, shares: list[np.ndarray], colours: Any) -> None:
+    """Draw weights one on the other: as areas, and those of places that stand alone as bars."""
+    x, *stacked = broken(along, *shares)
+    axes.stackplot(x, stacked, colors=colours, alpha=0.6)
+    alone = alone_along(along)
+    if alone.any():
+        tops = np.cumsum([share[alone] for share in shares], axis=0)
+        for colour, top, share in zip(colours, tops, shares, strict=True):
+            style = {"color": colour, "alpha": 0.6, "linewidth": 6}
+            axes.vlines(along.middle[alone], top - share[alone], top, **style)

@@ -3,14 +3,17 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
 from mrgp._types import float64
 from mrgp.inference import Adam, Fit
 from mrgp.inference.ascent import CHUNK
+from mrgp.kernels import LeafKernel, Periodic
 from mrgp.plotting.colours import MODEL_COLOURS, source_colours
-from mrgp.plotting.maps import WIDTH
+from mrgp.plotting.functions import set_log
+from mrgp.plotting.panels import WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -147,17 +150,21 @@ def _without_the_fall(axes: "Axes", values: Float[np.ndarray, " steps"]) -> None
         axes.set_ylim(usual - 0.5 * (high - usual), high + 0.1 * (high - usual))
 
 
-@float64
 def _noises(fit: Fit) -> dict[str, list[Value]]:
     """Return the noise sd of each process, by the units they are in."""
     colours, several = source_colours(fit.sources), len(fit.tasks) > 1
     found: dict[str, list[Value]] = {}
-    for source, task in fit.processes:
-        sd = float(np.sqrt(fit.model.observation_noise((source, task))))
+    for (source, task), variance in zip(fit.processes, _noise_variances(fit), strict=True):
         name = f"{source}, {task}" if several else source
         label = f"noise sd{_of_units(fit.units.get(task))}"
-        found.setdefault(label, []).append(Value(name, sd, colours[source]))
+        value = Value(name, float(np.sqrt(variance)), colours[source])
+        found.setdefault(label, []).append(value)
     return found
+
+
+@float64
+def _noise_variances(fit: Fit) -> list[Any]:
+    return [fit.model.observation_noise(process) for process in fit.processes]
 
 
 def _bias(fit: Fit, name: str) -> list[Value]:
@@ -172,19 +179,30 @@ def _bias(fit: Fit, name: str) -> list[Value]:
 def _lengthscales(fit: Fit) -> dict[str, list[Value]]:
     """Return the lengthscales along each input, of all GPs over the inputs."""
     found: dict[str, list[Value]] = {}
+    kernels = {id(getattr(kernel, "lengthscale", None)): kernel for kernel in _kernels(fit)}
+    named = fit.model.named()
     for name, value in fit.parameters().items():
         owner, _, last = name.rpartition(".")
-        values = np.ravel(value)
         # Layers of a deep model see values of their parents: their inputs are others.
         if last != "lengthscale" or owner.startswith("expert"):
             continue
-        if len(values) != len(fit.inputs):
-            continue
-        for i, length in enumerate(values):
-            label = f"lengthscale of {_input(fit, i)}"
-            said = owner.removesuffix(".kernel")
+        kernel, values = kernels[id(named[name])], np.ravel(value)
+        inputs = [_input(fit, d) for d in kernel.columns]
+        if isinstance(kernel, Periodic):
+            # It has no unit: it is a share of the period.
+            inputs = ["a period"]
+        elif len(values) == 1:
+            inputs = [", ".join(inputs)]
+        said = owner.removesuffix(".kernel")
+        for along, length in zip(inputs, values, strict=True):
+            label = f"lengthscale of {along}"
             found.setdefault(label, []).append(Value(said, float(length), MODEL_COLOURS[1]))
     return found
+
+
+def _kernels(fit: Fit) -> list[LeafKernel]:
+    leaves = jax.tree.leaves(fit.model, is_leaf=lambda node: isinstance(node, LeafKernel))
+    return [leaf for leaf in leaves if isinstance(leaf, LeafKernel)]
 
 
 def _input(fit: Fit, i: int) -> str:
@@ -212,7 +230,7 @@ def _dots(
         axes.set_xlabel(label)
         if line is not None:
             axes.axvline(line, color="0.6", linewidth=1, linestyle="--", label="no bias")
-        _reach(axes, numbers, log, line)
+        _leave_room(axes, numbers, log, line)
         for height, value in zip(at, values, strict=True):
             axes.annotate(
                 f"{value.value:.3g}",
@@ -227,17 +245,12 @@ def _dots(
     return Panel(draw, len(values))
 
 
-def _reach(axes: "Axes", numbers: np.ndarray, log: bool, line: float | None) -> None:
+def _leave_room(axes: "Axes", numbers: np.ndarray, log: bool, line: float | None) -> None:
     """Leave room about the values, at least a factor of two on log axes; few ticks."""
     if log and np.all(numbers > 0):
         low, high = numbers.min() / 2, numbers.max() * 2
-        axes.set_xscale("log")
+        set_log(axes, (1, 2, 5) if high / low < 50 else (1,))
         axes.set_xlim(low, high)
-        from matplotlib.ticker import LogLocator, NullFormatter
-
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 50 else (1,)))
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_minor_formatter(NullFormatter())
         return
     ends = np.append(numbers, [] if line is None else [line])
     margin = 0.3 * (float(np.ptp(ends)) or max(abs(float(ends[0])), 1.0))

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GAP = 5.0
-"""How many times the usual step two neighbours are apart where a curve is broken."""
+"""How many times the steps about it a step is where a curve is broken."""
+
+ABOUT = 4
+"""How many steps on either side are about a step."""
 
 FEW_DOTS = 150
 
@@ -31,9 +34,10 @@ def plot_function(
 ) -> "Axes":
     """Draw a prediction along one input: mean, 95 % interval, and the data it was made from.
 
-    Values of points are dots, and those of regions bars as wide as the region. Data of other tasks
-    than the prediction's, or of other places where other inputs are held, are left out. Where
-    nothing is predicted, curves have a gap.
+    Values of points are dots, and those of regions bars as wide as the region; sums are divided by
+    the measure of theirs. Data of other tasks than the prediction's, or of other places where other
+    inputs are held, are left out. Where nothing is predicted, curves have a gap, and predictions
+    that stand alone are dots with a bar.
 
     >>> import mrgp
     >>> from matplotlib.figure import Figure
@@ -55,9 +59,9 @@ def plot_function(
     draw_curve(axes, along, prediction, truth)
     if data is not None:
         (place,) = slices_of(prediction.support, [name], 1)
-        draw_values(axes, data, prediction.task, name, place)
+        draw_data(axes, data, prediction, name, place)
     set_axis(axes, "x", along)
-    axes.set_ylabel(quantity(prediction.task, prediction.units))
+    axes.set_ylabel(predicted(prediction))
     return axes
 
 
@@ -79,6 +83,41 @@ def quantity(task: str, units: str | None) -> str:
     return f"{task} ({units})" if units else task
 
 
+def predicted(prediction: Prediction) -> str:
+    """Return what was predicted, with its units; sums are called so."""
+    said = quantity(prediction.task, prediction.units)
+    return f"sum of {said}" if prediction.support.kind == "sum" else said
+
+
+def per_unit(observed: Observations) -> Float[np.ndarray, " n"]:
+    """Return values that compare with the field's: sums are divided by the measure of their region.
+
+    >>> import mrgp
+    >>> day = mrgp.intervals([0.0], [24.0], inputs="hour", kind="sum")
+    >>> per_unit(mrgp.Observations(day, [240.0], name="daily"))
+    array([10.])
+    """
+    if observed.support.kind != "sum":
+        return observed.y
+    total = np.asarray(observed.support.total)
+    return np.where(total != 0, observed.y / np.where(total != 0, total, 1.0), np.nan)
+
+
+def spoken(observed: Observations) -> str:
+    """Return the name of a source, with what was done to its values."""
+    return f"{observed.name} (sum per unit)" if observed.support.kind == "sum" else observed.name
+
+
+def of_task(data: Dataset, task: str) -> Dataset:
+    """Return the values of a task that was predicted, or say which tasks there are."""
+    if task not in data.tasks:
+        raise ValueError(
+            f"data= has no values of {task!r}, which was predicted; it has {data.tasks}. Give the"
+            " data of that task, or leave data= out."
+        )
+    return data.dropna().select(task=[task])
+
+
 def new_axes(axes: "Axes | None") -> "Axes":
     """Return the axes given, or new ones."""
     if axes is not None:
@@ -96,39 +135,82 @@ def draw_curve(
     names: tuple[str, str] = ("95 % interval", "mean"),
 ) -> None:
     """Draw the mean of a prediction over its 95 % interval."""
-    x, low, high, mean = broken(along, *prediction.interval(0.95), prediction.mean)
+    if np.isnan(prediction.mean).all():
+        raise ValueError(
+            f"There are no values of {prediction.task} to draw; all that were predicted are NaN."
+        )
+    low, high = prediction.interval(0.95)
+    x, lower, upper = broken(along, low, high)
     band = {"color": PREDICTION_COLOUR, "alpha": 0.25, "linewidth": 0, "label": names[0]}
-    axes.fill_between(x, low, high, **band)
-    axes.plot(x, mean, color=PREDICTION_COLOUR, linewidth=1.6, label=names[1])
+    axes.fill_between(x, lower, upper, **band)
+    alone = alone_along(along)
+    if alone.any():
+        at = along.middle[alone]
+        axes.vlines(at, low[alone], high[alone], color=PREDICTION_COLOUR, alpha=0.5, linewidth=2)
+    draw_line(axes, along, prediction.mean, color=PREDICTION_COLOUR, linewidth=1.6, label=names[1])
     if truth is not None:
-        x, curve = broken(along, np.asarray(truth))
-        axes.plot(x, curve, color="0.35", linewidth=1, linestyle="--", label="truth")
+        style = {"color": "0.35", "linewidth": 1, "linestyle": "--", "label": "truth"}
+        draw_line(axes, along, np.asarray(truth), **style)
 
 
-def draw_values(
-    axes: "Axes", data: Dataset, task: str, name: str, place: Slice | None = None
+def draw_line(
+    axes: "Axes", along: Coordinate, values: Float[np.ndarray, " n"], **style: Any
 ) -> None:
-    """Draw the observed values of a task along one input: dots for points, bars for regions."""
-    colours = source_colours(data.sources)
-    for observed in data.dropna():
-        if observed.task == task:
-            _draw_source(axes, observed, name, colours[observed.name], place)
+    """Draw values along an input as a line with gaps, and those that stand alone as dots."""
+    axes.plot(*broken(along, values), **style)
+    alone = alone_along(along)
+    if alone.any():
+        at = along.middle[alone]
+        axes.plot(at, values[alone], ".", color=style["color"], markersize=7.0, zorder=2.5)
 
 
-def _draw_source(
-    axes: "Axes", observed: Observations, name: str, colour: str, place: Slice | None
+def draw_data(
+    axes: "Axes", data: Dataset, prediction: Prediction, name: str, place: Slice | None = None
 ) -> None:
-    rows = np.ones(len(observed), bool) if place is None else place.rows(observed.support)
-    if not rows.any():
-        return
-    c, y = coordinates(observed.support)[name], observed.y[rows]
-    lower, upper = c.lower[rows], c.upper[rows]
-    style = {"color": colour, "label": observed.name, "zorder": 3}
-    if np.all(upper > lower):
-        axes.hlines(y, lower, upper, linewidth=2, **style)
-    else:
-        size = 5.0 if len(y) <= FEW_DOTS else 3.5
-        axes.plot(0.5 * (lower + upper), y, ".", markersize=size, **style)
+    """Draw the observed values of what was predicted, over the prediction."""
+    seen, sums = of_task(data, prediction.task), prediction.support.kind == "sum"
+    others = [o.name for o in seen if o.support.kind != "sum"]
+    if sums and others:
+        raise ValueError(
+            f"data= has points or means, of {others}, and the prediction is of sums: they have no"
+            " scale in common. Predict means, or leave those sources out, as by"
+            " data.select(source=...)."
+        )
+    _draw_sources(axes, seen, data, name, place, raw=sums)
+
+
+def draw_values(axes: "Axes", data: Dataset, task: str, name: str) -> None:
+    """Draw the observed values of a task along one input: dots for points, bars for regions.
+
+    Sums are divided by the measure of their region.
+    """
+    _draw_sources(axes, of_task(data, task), data, name)
+
+
+def _draw_sources(
+    axes: "Axes",
+    several: Dataset,
+    whole: Dataset,
+    name: str,
+    place: Slice | None = None,
+    *,
+    raw: bool = False,
+) -> None:
+    """Draw sources in the colours they have in the whole dataset; `raw` leaves sums as they are."""
+    colours = source_colours(whole.sources)
+    for observed in several:
+        rows = np.ones(len(observed), bool) if place is None else place.rows(observed.support)
+        if not rows.any():
+            continue
+        c, y = coordinates(observed.support)[name], observed.y if raw else per_unit(observed)
+        lower, upper, y = c.lower[rows], c.upper[rows], y[rows]
+        label = observed.name if raw else spoken(observed)
+        style = {"color": colours[observed.name], "label": label, "zorder": 3}
+        if np.all(upper > lower):
+            axes.hlines(y, lower, upper, linewidth=2, **style)
+        else:
+            size = 5.0 if len(y) <= FEW_DOTS else 3.5
+            axes.plot(0.5 * (lower + upper), y, ".", markersize=size, **style)
 
 
 def broken(along: Coordinate, *several: Float[np.ndarray, " n"]) -> list[np.ndarray]:
@@ -139,22 +221,41 @@ def broken(along: Coordinate, *several: Float[np.ndarray, " n"]) -> list[np.ndar
     return [np.insert(values, gaps, np.nan) for values in (x, *(v[order] for v in several))]
 
 
+def alone_along(along: Coordinate) -> np.ndarray:
+    """Tell which places have no neighbour that a line could go to."""
+    order = np.argsort(along.middle, kind="stable")
+    x = along.middle[order]
+    alone = np.zeros(len(x), bool)
+    for rows in np.split(np.arange(len(x)), _gaps(x)):
+        alone[order[rows]] = np.ptp(x[rows]) <= 1e-9 * max(np.ptp(x), 1e-300)
+    return alone
+
+
 def _gaps(x: Float[np.ndarray, " n"]) -> np.ndarray:
-    """Return the places before which values in ascending order leave a gap."""
+    """Return the places before which values in ascending order leave a gap.
+
+    A step is compared with those about it: steps may grow along an input, as on a log grid.
+    """
     steps = np.diff(x)
-    usual = np.median(steps[steps > 0]) if np.any(steps > 0) else np.inf
-    return 1 + np.flatnonzero(steps > GAP * usual)
+    moved = np.flatnonzero(steps > 1e-9 * np.ptp(x))
+    if len(moved) < 2:
+        return np.zeros(0, int)
+    steps = steps[moved]
+    padded = np.pad(steps, ABOUT, constant_values=np.nan)
+    about = np.delete(np.lib.stride_tricks.sliding_window_view(padded, 2 * ABOUT + 1), ABOUT, 1)
+    nearest = np.nanmin(about[:, ABOUT - 1 : ABOUT + 1], 1)
+    return 1 + moved[steps > GAP * np.maximum(np.nanmedian(about, 1), nearest)]
 
 
-def legend_above(target: Any, axes: Sequence["Axes"] | None = None) -> None:
-    """Put one legend above a figure, or above axes, where it covers nothing."""
+def legend_above(target: Any, axes: Sequence["Axes"] | None = None, *, below: bool = False) -> None:
+    """Put one legend above a figure, or above axes, where it covers nothing, or `below` one."""
     entries: dict[str, Any] = {}
     for one in [target] if axes is None else axes:
         handles, labels = one.get_legend_handles_labels()
         entries |= dict(zip(labels, handles, strict=True))
     if not entries:
         return
-    place: dict[str, Any] = {"loc": "outside upper center"}
+    place: dict[str, Any] = {"loc": f"outside {'lower' if below else 'upper'} center"}
     if axes is None:
         place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
     target.legend(
@@ -208,7 +309,6 @@ def plot_posteriors(
     'noise sd (ppb) (log axis)'
     """
     import matplotlib.pyplot as plt
-    from matplotlib.ticker import LogLocator, NullFormatter
 
     if len(functions) > len(MODEL_COLOURS) or len(names) > 3:
         raise ValueError(
@@ -217,7 +317,8 @@ def plot_posteriors(
         )
     figure, axes = plt.subplots(2, 2, figsize=(9.0, 6.4), layout="constrained")
     panels = axes.ravel()
-    x = np.asarray(support.bounds[0])[:, 0]
+    along = next(iter(coordinates(support).values()))
+    x = along.middle
     for colour, (model, latent) in zip(MODEL_COLOURS, functions.items(), strict=False):
         panels[0].plot(x, latent.mean, color=colour, linewidth=1.4, label=model)
         for side in (-2, 2):
@@ -225,18 +326,26 @@ def plot_posteriors(
             panels[0].plot(x, edge, color=colour, linewidth=0.8, linestyle="--")
     if truth is not None:
         panels[0].plot(x, truth, color="0.6", linewidth=2.5, zorder=0, label="truth")
-    panels[0].set(xlabel=support.input_names[0], ylabel="f: mean, and 2 sd either side (dashed)")
+    panels[0].set_ylabel("f: mean, and 2 sd either side (dashed)")
+    set_axis(panels[0], "x", along)
     figure.legend(loc="outside upper center", ncols=3, fontsize=9)
     for axes_, (key, name) in zip(panels[1:], names.items(), strict=False):
         for colour, by_parameter in zip(MODEL_COLOURS, draws.values(), strict=False):
             at, density = _log_density_curve(by_parameter[key])
             axes_.plot(at, density / density.max(), color=colour, linewidth=1.4)
-        axes_.set(xlabel=f"{name} (log axis)", xscale="log", ylim=(0, None))
-        axes_.set_ylabel("density / its maximum")
-        axes_.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes_.xaxis.set_major_formatter("{x:g}")
-        axes_.xaxis.set_minor_formatter(NullFormatter())
+        set_log(axes_)
+        axes_.set(xlabel=f"{name} (log axis)", ylabel="density / its maximum", ylim=(0, None))
     return figure
+
+
+def set_log(axes: "Axes", subs: tuple[int, ...] = (1, 2, 5)) -> None:
+    """Make the x axis logarithmic, with plain numbers at its ticks."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=subs))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _log_density_curve(

@@ -10,13 +10,17 @@ from mrgp.data import Dataset
 from mrgp.plotting.colours import FIELD_COLOURS, SHARE_COLOURS, SPREAD_COLOURS, source_markers
 from mrgp.plotting.coordinates import Slice, across_of, coordinates, set_axis, slices_of
 from mrgp.plotting.functions import (
-    broken,
     draw_curve,
-    draw_values,
+    draw_data,
+    draw_line,
     input_of,
     legend_above,
-    quantity,
+    of_task,
+    per_unit,
+    predicted,
+    spoken,
 )
+from mrgp.plotting.panels import WIDTH, draw_panel, label_outer, map_panels
 from mrgp.plotting.regions import (
     Regions,
     draw_outlines,
@@ -32,7 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_MAPS = 4
-WIDTH = 9.0
 INLIERS = (0.02, 0.98)
 
 
@@ -59,10 +62,8 @@ def plot_map(
     >>> [float(end) for end in axes.get_xlim()], axes.get_ylabel()
     ([0.0, 2.0], 'y')
     """
-    found = coordinates(support)
-    if len(found) != 2:
-        raise ValueError(f"plot_map draws two inputs; the support has {len(found)}.")
-    regions = regions_on(support, np.asarray(values, dtype=np.float64), tuple(found))
+    across = _two_inputs(support, "plot_map")
+    regions = regions_on(support, np.asarray(values, dtype=np.float64), across)
     if regions is None:
         raise ValueError("plot_map: there are no values to draw; all are NaN.")
     if regions.shapes is None and regions.grid is None:
@@ -84,28 +85,46 @@ def plot_data(
 ) -> Any:
     """Draw the observations of one task over two inputs: areas as cells, points as markers on top.
 
+    Sums are divided by the measure of their region.
+
     >>> import mrgp
     >>> from matplotlib.figure import Figure
     >>> sites = mrgp.Observations(mrgp.points([[0.0, 0.0], [1.0, 2.0]]), [3.0, 5.0], name="sites")
     >>> plot_data(Figure().subplots(), mrgp.Dataset([sites])).get_offsets().tolist()
     [[0.0, 0.0], [1.0, 2.0]]
     """
-    seen = data.dropna()
-    limits = limits or limits_of([o.y for o in seen])
-    markers = source_markers(o.name for o in seen if isinstance(o.support, Points))
-    drawn, several = None, []
-    for o in sorted(seen, key=lambda o: isinstance(o.support, Points)):
-        regions = regions_on(o.support, o.y, tuple(coordinates(o.support))[:2])
-        if regions is not None:
-            marker = markers.get(o.name, "o")
-            drawn = draw_regions(axes, regions, limits, FIELD_COLOURS, marker=marker)
-            drawn.set_label(o.name)
-            several.append(regions)
-    set_map(axes, several)
+    if len(data.tasks) > 1:
+        raise ValueError(
+            f"plot_data draws one task; the data have {data.tasks}. Choose one, as by"
+            " data.select(task=...), or use data.plot()."
+        )
+    found = [
+        (o, regions)
+        for o in data
+        if (regions := regions_on(o.support, per_unit(o), _two_inputs(o.support, "plot_data")))
+    ]
+    limits = limits or limits_of([regions.values for _, regions in found])
+    markers = source_markers(o.name for o, _ in found if isinstance(o.support, Points))
+    drawn: Any = None
+    for o, regions in sorted(found, key=lambda pair: isinstance(pair[0].support, Points)):
+        marker = markers.get(o.name, "o")
+        drawn = draw_regions(axes, regions, limits, FIELD_COLOURS, marker=marker)
+        drawn.set_label(spoken(o))
+    set_map(axes, [regions for _, regions in found])
     axes.set_title(title)
-    if drawn is not None:
-        axes.figure.colorbar(drawn, ax=axes, label=label, shrink=0.8)
+    axes.figure.colorbar(drawn, ax=axes, label=label, shrink=0.8)
     return drawn
+
+
+def _two_inputs(support: Support, who: str) -> tuple[str, ...]:
+    """Return the two inputs of a support, or say how many there are."""
+    found = tuple(coordinates(support))
+    if len(found) != 2:
+        raise ValueError(
+            f"{who} draws two inputs; the support has {len(found)}: {found}. The plot methods of"
+            " data and predictions choose what to draw of others."
+        )
+    return found
 
 
 def plot_outlines(axes: "Axes", support: Support, *, colour: str = "white") -> None:
@@ -118,7 +137,7 @@ def plot_outlines(axes: "Axes", support: Support, *, colour: str = "white") -> N
     >>> len(axes.collections)
     1
     """
-    across = tuple(coordinates(support))[:2]
+    across = _two_inputs(support, "plot_outlines")
     regions = regions_on(support, np.zeros(len(support)), across)
     if regions is not None:
         draw_outlines(axes, regions, colour=colour)
@@ -137,7 +156,8 @@ def plot_prediction(
     and bars as wide as the regions; on maps, points are markers on the colour scale of the mean,
     and areas are outlines. Where a third input varies there is a row of maps for each of its
     values, four at most, evenly chosen, with the data of that time. `exceedance=40` adds a panel of
-    P(value > 40); `truth` is drawn beside a curve.
+    P(value > 40); `truth` is drawn beside a curve. Sums among the data are divided by the measure
+    of their region.
 
     >>> import mrgp
     >>> x, one = mrgp.points([[0.0], [1.0]], inputs="day"), np.ones((1, 2))
@@ -150,10 +170,13 @@ def plot_prediction(
     name = input_of(prediction.support)
     if name is not None:
         return _curve(prediction, name, data, exceedance, truth)
-    found = coordinates(prediction.support)
-    across = across_of(found)
-    places = slices_of(prediction.support, across, MOST_MAPS)
-    return _maps(prediction, across, places, data, _fields(prediction, exceedance))
+    across = across_of(coordinates(prediction.support))
+    if truth is not None:
+        raise ValueError(
+            f"truth= is drawn beside a curve, and this prediction is a map over {across}. Leave it"
+            " out, and draw it by plot_map."
+        )
+    return _maps(prediction, across, data, _fields(prediction, exceedance))
 
 
 class Column(NamedTuple):
@@ -167,7 +190,7 @@ class Column(NamedTuple):
 
 
 def _fields(prediction: Prediction, exceedance: float | None) -> list[Column]:
-    what = quantity(prediction.task, prediction.units)
+    what = predicted(prediction)
     found = [
         Column(prediction.mean, "mean", what, FIELD_COLOURS),
         Column(prediction.std, "sd", f"sd of {what}", SPREAD_COLOURS),
@@ -208,14 +231,13 @@ def _curve(
     (place,) = slices_of(prediction.support, [name], 1)
     draw_curve(upper, along, prediction, truth)
     if data is not None:
-        draw_values(upper, data, prediction.task, name, place)
-    upper.set_ylabel(quantity(prediction.task, prediction.units))
+        draw_data(upper, data, prediction, name, place)
+    upper.set_ylabel(predicted(prediction))
     if place.words:
         upper.set_title(place.words, fontsize=10, loc="left")
     for axes in below:
         upper.axhline(exceedance, color="0.4", linewidth=1, linestyle=":", label="threshold")
-        x, share = broken(along, prediction.exceedance(exceedance))
-        axes.plot(x, share, color="0.25", linewidth=1.4)
+        draw_line(axes, along, prediction.exceedance(exceedance), color="0.25", linewidth=1.4)
         axes.set(ylim=(-0.03, 1.03))
         axes.set_ylabel(_above(prediction, float(exceedance or 0.0)))
     set_axis(panels[-1, 0], "x", along)
@@ -226,32 +248,32 @@ def _curve(
 def _maps(
     prediction: Prediction,
     across: tuple[str, str],
-    places: Sequence[Slice],
     data: Dataset | None,
     columns: Sequence[Column],
 ) -> Any:
     """Draw a row of maps for each slice, a column for each field, with the data of that slice."""
-    first = regions_on(prediction.support, prediction.mean, across, places[0])
-    assert first is not None
+    support = prediction.support
+    everything = whole_of(prediction, across, "plot_prediction")
+    places = slices_of(support[np.flatnonzero(~np.isnan(prediction.mean))], across, MOST_MAPS)
     figure, panels = map_panels(
-        len(places), len(columns), size_of(first), len(columns), 2 if places[0].words else 1
+        len(places), len(columns), size_of([everything]), len(columns), 2 if places[0].words else 1
     )
-    seen = None if data is None else data.dropna().select(task=_task_of(data, prediction.task))
+    seen = None if data is None else of_task(data, prediction.task)
+    # Sums have no scale in common with the values of points.
+    coloured = support.kind != "sum"
     for j, column in enumerate(columns):
         limits, beyond = column.limits or limits_of([column.values]), "neither"
-        if j == 0 and seen is not None:
-            limits, beyond = _with_points(limits, seen, across, places)
+        if j == 0 and seen is not None and coloured:
+            limits, beyond = with_points(limits, seen, across, places)
         drawn = None
         for i, place in enumerate(places):
             axes = panels[i, j]
-            regions = regions_on(prediction.support, column.values, across, place)
-            assert regions is not None
-            drawn = draw_regions(axes, regions, limits, column.colours)
-            set_map(axes, [regions])
+            regions = regions_on(support, column.values, across, place, exact=True)
+            found = draw_panel(axes, regions, everything, limits, column.colours)
+            drawn = drawn if found is None else found
             axes.set_title("\n".join(filter(None, (column.title, place.words))), fontsize=10)
             if seen is not None:
-                overlay(axes, seen, across, place, limits if j == 0 else None)
-            axes.label_outer()
+                overlay(axes, seen, across, place, limits if j == 0 and coloured else None)
         style = {
             "label": column.label,
             "extend": beyond,
@@ -259,25 +281,17 @@ def _maps(
             "aspect": 20 + 14 * (len(places) - 1),
         }
         figure.colorbar(drawn, ax=list(panels[:, j]), **style)
+    label_outer(panels, np.ones(panels.shape, bool))
     legend_above(figure, list(panels.ravel()))
     return figure
 
 
-def map_panels(
-    rows: int, columns: int, height: float, bars: int, lines: int = 1
-) -> tuple[Any, np.ndarray]:
-    """Return a figure with panels for maps that are so high for their width.
-
-    `bars` is the number of colour bars side by side, and `lines` that of the lines of titles.
-    """
-    import matplotlib.pyplot as plt
-
-    wide = min(WIDTH, 4.6 * columns)
-    # Inches that ticks, labels and bars take.
-    each = (wide - 0.7 - 0.95 * bars) / columns * height + 0.15 + 0.2 * lines
-    return plt.subplots(
-        rows, columns, figsize=(wide, each * rows + 0.8), squeeze=False, layout="compressed"
-    )
+def whole_of(prediction: Prediction, across: Sequence[str], who: str) -> Regions:
+    """Return all regions that a prediction has values of, or say that there are none."""
+    found = regions_on(prediction.support, prediction.mean, across)
+    if found is None:
+        raise ValueError(f"{who}: there are no values to draw; all are NaN.")
+    return found
 
 
 def overlay(
@@ -295,7 +309,7 @@ def overlay(
 
     markers = source_markers(data.sources)
     for o in data:
-        regions = regions_on(o.support, o.y, across, place)
+        regions = regions_on(o.support, per_unit(o), across, place)
         if regions is None:
             continue
         marker = markers[o.name]
@@ -307,30 +321,23 @@ def overlay(
         style: dict[str, Any] = {"marker": marker, "linestyle": "none", "mfc": "none"}
         if regions.shapes is not None:
             style = {"marker": "s", "linestyle": "none", "mfc": "0.8", "mec": "white", "ms": 9}
-        axes.add_line(Line2D([], [], **({"mec": "black", "ms": 5} | style), label=o.name))
+        axes.add_line(Line2D([], [], **({"mec": "black", "ms": 5} | style), label=spoken(o)))
 
 
-def _task_of(data: Dataset, task: str) -> list[str]:
-    if task not in data.tasks:
-        raise ValueError(
-            f"data= has no values of {task!r}, which was predicted; it has {data.tasks}."
-        )
-    return [task]
-
-
-def _with_points(
+def with_points(
     limits: tuple[float, float], data: Dataset, across: Sequence[str], places: Sequence[Slice]
 ) -> tuple[tuple[float, float], str]:
     """Widen limits to the values drawn as markers, but for outliers; say at which end those are."""
     found: list[Regions | None] = [
-        regions_on(o.support, o.y, across, place) for o in data for place in places
+        regions_on(o.support, per_unit(o), across, place) for o in data for place in places
     ]
     drawn = [r.values for r in found if r is not None and r.shapes is None]
     if not drawn:
         return limits, "neither"
-    low, high, beyond = without_outliers(np.concatenate(drawn))
-    widened = min(limits[0], low), max(limits[1], high)
-    return widened, beyond
+    values = np.concatenate(drawn)
+    low, high, _ = without_outliers(values)
+    low, high = min(limits[0], low), max(limits[1], high)
+    return (low, high), _beyond(values, low, high)
 
 
 def without_outliers(values: Float[np.ndarray, " n"]) -> tuple[float, float, str]:
@@ -343,8 +350,13 @@ def without_outliers(values: Float[np.ndarray, " n"]) -> tuple[float, float, str
     least, most = float(values.min()), float(values.max())
     reach = 0.25 * (high - low)
     low, high = max(least, low - reach), min(most, high + reach)
+    return low, high, _beyond(values, low, high)
+
+
+def _beyond(values: Float[np.ndarray, " n"], low: float, high: float) -> str:
+    """Say at which ends of a colour scale values lie outside."""
     ends = {(False, False): "neither", (True, True): "both", (True, False): "min"}
-    return low, high, ends.get((least < low, most > high), "max")
+    return ends.get((bool(values.min() < low), bool(values.max() > high)), "max")
 
 
 def limits_of(several: Sequence[Float[np.ndarray, " n"]]) -> tuple[float, float]:

@@ -1,15 +1,24 @@
 """Datasets: every source as what it is, cells, polygons and points, bars and dots."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mrgp.data import Dataset, Observations
 from mrgp.plotting.colours import FIELD_COLOURS, source_markers
-from mrgp.plotting.coordinates import Coordinate, Slice, across_of, coordinates, set_axis, slices_of
-from mrgp.plotting.functions import draw_values, legend_above, quantity
-from mrgp.plotting.maps import MOST_MAPS, WIDTH, map_panels, without_outliers
+from mrgp.plotting.coordinates import (
+    Coordinate,
+    Slice,
+    across_of,
+    coordinates,
+    joined,
+    set_axis,
+    slices_of,
+)
+from mrgp.plotting.functions import draw_values, legend_above, per_unit, quantity, spoken
+from mrgp.plotting.maps import MOST_MAPS, without_outliers
+from mrgp.plotting.panels import WIDTH, label_outer, map_panels, say_empty
 from mrgp.plotting.regions import Regions, draw_regions, regions_on, set_map, size_of
 
 
@@ -19,7 +28,8 @@ def plot_dataset(data: Dataset) -> Any:
     Where one input varies there is a panel for each task: values of points are dots, and those of
     regions bars as wide as the region. Otherwise maps show cells, polygons and points: a row for
     each task and a column for each source or, where a third input such as time varies, a row for
-    each source of each task and a column for each of a few times. A task has one colour scale.
+    each source of each task and a column for each of a few times. A task has one colour scale, and
+    sums are divided by the measure of their region.
 
     >>> import mrgp
     >>> sites = mrgp.Observations(mrgp.points([[0.0], [1.0]], inputs="day"), [3.0, 5.0], name="s")
@@ -32,8 +42,7 @@ def plot_dataset(data: Dataset) -> Any:
     varying = [name for name in inputs[0] if _varies([found[name] for found in inputs])]
     if len(varying) <= 1:
         return _curves(seen, varying[0] if varying else next(iter(inputs[0])))
-    widest = max(inputs, key=lambda found: sum(c.distinct > 1 for c in found.values()))
-    across = across_of(widest)
+    across = across_of({name: joined([found[name] for found in inputs]) for name in inputs[0]})
     if set(varying) <= set(across):
         return _side_by_side(seen, across)
     return _over_time(seen, across)
@@ -65,78 +74,89 @@ def _curves(data: Dataset, name: str) -> Any:
     return figure
 
 
+class Cell(NamedTuple):
+    """A source at a place: what is drawn in one panel, and under which title."""
+
+    observed: Observations
+    place: Slice
+    title: str
+    exact: bool = False
+
+    def regions(self, across: tuple[str, str]) -> Regions | None:
+        """Return the regions of the source that are drawn."""
+        o = self.observed
+        return regions_on(o.support, per_unit(o), across, self.place, exact=self.exact)
+
+
+Rows = list[list[Cell | None]]
+
+
 def _side_by_side(data: Dataset, across: tuple[str, str]) -> Any:
     """Draw a row for each task, and a map for each source."""
-    cells = [
-        [(o, Slice()) if (o := _of(data, source, task)) else None for source in data.sources]
+    cells: Rows = [
+        [
+            Cell(o, Slice(), spoken(o)) if (o := _of(data, source, task)) else None
+            for source in data.sources
+        ]
         for task in data.tasks
     ]
-    return _draw(data, across, cells, lambda o, _: o.name)
+    return _draw(data, across, cells)
 
 
 def _over_time(data: Dataset, across: tuple[str, str]) -> Any:
-    """Draw a row for each source of each task, and a map for each of a few times."""
-    times = [slices_of(o.support, across, MOST_MAPS) for o in data]
-    # The source of the fewest times says which: the others have values there too, most likely.
-    counts = [len(slices_of(o.support, across, len(o))) for o in data]
-    places = times[int(np.argmin(counts))]
-    cells = [[(o, place) for place in places] for o in data]
-    return _draw(data, across, cells, lambda o, place: f"{o.name}\n{place.words}".strip())
+    """Draw a row for each source of each task, and a map for each of a few times of the task."""
+    rows: Rows = []
+    for task in data.tasks:
+        several = [o for o in data if o.task == task]
+        # The source of the fewest times says which: the others have values there too, most likely.
+        counts = [len(slices_of(o.support, across, len(o))) for o in several]
+        rarest = several[int(np.argmin(counts))]
+        places = slices_of(rarest.support, across, MOST_MAPS)
+        made: Rows = [
+            [Cell(o, p, f"{spoken(o)}\n{p.words}".strip(), o is rarest) for p in places]
+            for o in several
+        ]
+        rows += made
+    most = max(map(len, rows))
+    return _draw(data, across, [row + [None] * (most - len(row)) for row in rows])
 
 
 def _of(data: Dataset, source: str, task: str) -> Observations | None:
     return next((o for o in data if o.process == (source, task)), None)
 
 
-def _draw(data: Dataset, across: tuple[str, str], cells: Any, title: Any) -> Any:
+def _draw(data: Dataset, across: tuple[str, str], cells: Rows) -> Any:
     """Draw rows of maps over one extent, with one colour scale and bar for each task."""
-    found = [
-        [cell and regions_on(cell[0].support, cell[0].y, across, cell[1]) for cell in row]
-        for row in cells
-    ]
-    everything = [r for o in data if (r := regions_on(o.support, o.y, across)) is not None]
-    figure, panels = map_panels(len(cells), len(cells[0]), _height(everything), 1, 2)
+    found = [[cell and cell.regions(across) for cell in row] for row in cells]
+    everything = [r for o in data if (r := regions_on(o.support, per_unit(o), across)) is not None]
+    figure, panels = map_panels(len(cells), len(cells[0]), size_of(everything), 1, 2)
     markers = source_markers(data.sources)
     scales = _scales(cells, found)
     for panel_row, row, regions_row in zip(panels, cells, found, strict=True):
-        task = next(cell[0].task for cell in row if cell)
-        low, high, beyond = scales[task]
+        task = next(cell.observed.task for cell in row if cell)
         drawn = None
         for axes, cell, regions in zip(panel_row, row, regions_row, strict=True):
             if cell is None:
-                axes.set_axis_off()
                 continue
             set_map(axes, everything)
-            axes.set_title(title(*cell), fontsize=10)
-            axes.label_outer()
+            axes.set_title(cell.title, fontsize=10)
             if regions is None:
-                axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center", color="0.4")
+                say_empty(axes)
                 continue
-            drawn = draw_regions(
-                axes, regions, (low, high), FIELD_COLOURS, marker=markers[cell[0].name]
-            )
+            marker = markers[cell.observed.name]
+            drawn = draw_regions(axes, regions, scales[task][:2], FIELD_COLOURS, marker=marker)
         if drawn is not None:
-            label = quantity(task, data.units[task])
+            label, beyond = quantity(task, data.units[task]), scales[task][2]
             figure.colorbar(drawn, ax=list(panel_row), label=label, shrink=0.85, extend=beyond)
+    label_outer(panels, np.array([[cell is not None for cell in row] for row in cells]))
     return figure
 
 
-def _scales(cells: Any, found: Any) -> dict[str, tuple[float, float, str]]:
+def _scales(cells: Rows, found: Any) -> dict[str, tuple[float, float, str]]:
     """Return the limits of the colours of each task, from the values that are drawn."""
     values: dict[str, list[np.ndarray]] = {}
     for row, regions_row in zip(cells, found, strict=True):
         for cell, regions in zip(row, regions_row, strict=True):
-            if regions is not None:
-                values.setdefault(cell[0].task, []).append(regions.values)
+            if cell is not None and regions is not None:
+                values.setdefault(cell.observed.task, []).append(regions.values)
     return {task: without_outliers(np.concatenate(several)) for task, several in values.items()}
-
-
-def _height(several: Sequence[Regions]) -> float:
-    x, y = (
-        getattr(several[0], which)._replace(
-            lower=np.concatenate([getattr(r, which).lower for r in several]),
-            upper=np.concatenate([getattr(r, which).upper for r in several]),
-        )
-        for which in ("x", "y")
-    )
-    return size_of(several[0]._replace(x=x, y=y))

@@ -11,6 +11,7 @@ from mrgp.plotting.coordinates import (
     Slice,
     aspect_of,
     coordinates,
+    joined,
     laid_out,
     set_axis,
     shown,
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 EDGE = "0.8"
 SMALL, LARGE = 9.0, 28.0
 MANY = 300
+THIN = 0.01
+"""How wide a box without width is drawn among boxes, as a share of the map."""
 
 
 class Regions(NamedTuple):
@@ -55,21 +58,37 @@ def regions_on(
     values: Float[np.ndarray, " n"],
     across: Sequence[str],
     place: Slice | None = None,
+    *,
+    exact: bool = False,
 ) -> Regions | None:
-    """Return the regions of a support that meet a slice, over two inputs; None where none do."""
-    rows = np.ones(len(support), bool) if place is None else place.rows(support)
+    """Return the regions of a support that meet a slice, over two inputs; None where none do.
+
+    With `exact` they are those of the slice, for the support that it was taken from.
+    """
+    rows = np.ones(len(support), bool) if place is None else place.rows(support, exact=exact)
     rows &= ~np.isnan(values)
     if not rows.any():
         return None
     some, values = support[np.flatnonzero(rows)], np.asarray(values)[rows]
     found = coordinates(some)
     x, y = (found[name] for name in across)
+    part, columns = _part(laid_out(some), across)
     cells = np.column_stack([x.lower, x.upper, y.lower, y.upper]).round(9)
+    outlines = getattr(part, "outlines", None)
+    if outlines is not None:
+        # Two polygons may have one bounding box.
+        cells = np.column_stack([cells, _numbers(outlines.shapes)])
     _, first, owner = np.unique(cells, axis=0, return_index=True, return_inverse=True)
     owner = owner.reshape(-1)
     means = np.bincount(owner, values) / np.bincount(owner)
     x, y = (c._replace(lower=c.lower[first], upper=c.upper[first]) for c in (x, y))
-    return Regions(x, y, _shapes(some[first], across, x, y), means)
+    if outlines is not None:
+        shapes = [_path(shape, columns, (x.axis, y.axis)) for shape in outlines.shapes[first]]
+        return Regions(x, y, shapes, means)
+    # Nodes of unknown regions say no more than where their middle is.
+    if isinstance(part, Nodes) or not np.any((x.upper > x.lower) & (y.upper > y.lower)):
+        return Regions(x, y, None, means)
+    return _areas(Regions(x, y, None, means))
 
 
 def draw_regions(
@@ -136,12 +155,7 @@ def draw_outlines(axes: "Axes", regions: Regions, *, colour: str, marker: str = 
 
 def set_map(axes: "Axes", several: Sequence[Regions]) -> None:
     """Label the axes of a map, to the scale of the ground, as wide as all regions."""
-    joined = []
-    for which in ("x", "y"):
-        sides: list[Coordinate] = [getattr(regions, which) for regions in several]
-        low, high = (np.concatenate([getattr(c, end) for c in sides]) for end in ("lower", "upper"))
-        joined.append(sides[0]._replace(lower=low, upper=high))
-    x, y = joined
+    x, y = (joined([getattr(regions, which) for regions in several]) for which in ("x", "y"))
     for which, c in (("x", x), ("y", y)):
         set_axis(axes, which, c)
         reach = _reach(c, several, [getattr(r, which) for r in several])
@@ -167,45 +181,59 @@ def _reach(
     return low - margin, high + margin
 
 
-def size_of(regions: Regions) -> float:
-    """Return the height of a map that is one wide."""
-    width, height = (
-        max(float(c.upper.max() - c.lower.min()), 1e-9) for c in (regions.x, regions.y)
-    )
-    aspect = aspect_of(regions.x, regions.y)
+def size_of(several: Sequence[Regions]) -> float:
+    """Return the height of a map of all regions that is one wide."""
+    x, y = (joined([getattr(regions, which) for regions in several]) for which in ("x", "y"))
+    width, height = (max(float(c.upper.max() - c.lower.min()), 1e-9) for c in (x, y))
+    aspect = aspect_of(x, y)
     return 0.75 if aspect == "auto" else float(np.clip(aspect * height / width, 0.3, 2.0))
 
 
-def _shapes(
-    support: Support, across: Sequence[str], x: Coordinate, y: Coordinate
-) -> list[Any] | None:
-    """Return the paths of areas, or None for points."""
+def _areas(regions: Regions) -> Regions:
+    """Give boxes their paths; those without an area come last, as wide as can be seen."""
     from matplotlib.path import Path
 
-    part = _part(laid_out(support), across)
-    outlines = getattr(part, "outlines", None)
-    if outlines is not None:
-        return [_path(shape, (x.axis, y.axis)) for shape in outlines.shapes]
-    # Nodes of unknown regions say no more than where their middle is.
-    if isinstance(part, Nodes) or not np.any((x.upper > x.lower) & (y.upper > y.lower)):
-        return None
-    return [
+    flat = (regions.x.upper <= regions.x.lower) | (regions.y.upper <= regions.y.lower)
+    order = np.argsort(flat, kind="stable")
+    x, y = (c._replace(lower=c.lower[order], upper=c.upper[order]) for c in (regions.x, regions.y))
+    x, y = _visible(x), _visible(y)
+    shapes = [
         Path(np.array([(a, c), (b, c), (b, d), (a, d), (a, c)]), closed=True)
         for a, b, c, d in zip(x.lower, x.upper, y.lower, y.upper, strict=True)
     ]
+    return Regions(x, y, shapes, regions.values[order])
 
 
-def _part(support: Support, across: Sequence[str]) -> Support:
-    """Return the part of a product that has the two inputs of a map, or the whole."""
+def _visible(c: Coordinate) -> Coordinate:
+    least = THIN * float(c.upper.max() - c.lower.min())
+    short = 0.5 * np.where(c.upper > c.lower, 0.0, least)
+    return c._replace(lower=c.lower - short, upper=c.upper + short)
+
+
+def _part(support: Support, across: Sequence[str]) -> tuple[Support, tuple[int, int]]:
+    """Return the part of a product that has the two inputs of a map, and as which columns.
+
+    Where no part has just these two it is the whole.
+    """
+    names = list(support.input_names)
+    whole = names.index(across[0]), names.index(across[1])
     if isinstance(support, Product):
         for part, inputs in zip(support.parts, support.columns, strict=True):
-            if [support.input_names[d] for d in inputs] == list(across):
-                return part
-    return support
+            if set(inputs) == set(whole):
+                return part, (inputs.index(whole[0]), inputs.index(whole[1]))
+    return support, whole
 
 
-def _path(shape: Any, axes: Sequence[Any]) -> Any:
-    """Return a polygon, holes and all, as one path."""
+def _numbers(shapes: np.ndarray) -> np.ndarray:
+    """Return the same number for equal polygons, and others for others."""
+    import shapely
+
+    known: dict[bytes, int] = {}
+    return np.array([known.setdefault(written, len(known)) for written in shapely.to_wkb(shapes)])
+
+
+def _path(shape: Any, columns: Sequence[int], axes: Sequence[Any]) -> Any:
+    """Return a polygon, holes and all, as one path over the columns of a map."""
     import shapely
     from matplotlib.path import Path
 
@@ -214,9 +242,10 @@ def _path(shape: Any, axes: Sequence[Any]) -> Any:
         # Outer rings go one way and holes the other, so that holes stay empty.
         turned = shapely.geometry.polygon.orient(part)
         rings += [np.asarray(ring.coords)[:, :2] for ring in (turned.exterior, *turned.interiors)]
+    pairs = list(zip(columns, axes, strict=True))
     return Path.make_compound_path(
         *(
-            Path(np.column_stack([shown(ring[:, d], axes[d]) for d in (0, 1)]), closed=True)
+            Path(np.column_stack([shown(ring[:, d], axis) for d, axis in pairs]), closed=True)
             for ring in rings
         )
     )

@@ -182,6 +182,11 @@ class Prediction:
         from mrgp.plotting import plot_experts, plot_prediction
 
         if experts:
+            if exceedance is not None or truth is not None:
+                raise ValueError(
+                    "experts=True draws what each expert says and its weight, without exceedance="
+                    " and truth=. Leave them out, or draw a picture for each."
+                )
             return plot_experts(self, data=data).flat[0].figure
         return plot_prediction(self, data, exceedance=exceedance, truth=truth)
 
