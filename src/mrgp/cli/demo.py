@@ -80,7 +80,8 @@ def _demo_pictures(
         plot_map(place, support, predictions[name].mean, label=label, limits=limits, title=title)
     spread = predictions["mr-gp"].std
     title = "mr-gp: standard deviation"
-    plot_map(axes[1, 2], support, spread, label=label, title=title, colours=SPREAD_COLOURS)
+    of_label = f"sd of {label}"
+    plot_map(axes[1, 2], support, spread, label=of_label, title=title, colours=SPREAD_COLOURS)
     for place in axes.flat:
         place.set(xlabel="east (km)", ylabel="north (km)")
     maps = out / "maps.png"

@@ -90,7 +90,10 @@ def check_numbers(column: Any, where: str) -> None:
         advice = "Leave missing values empty, and write 1.5 for one and a half."
         if first.strip().startswith("<"):
             number = first.strip().lstrip("<= ")
-            advice = f"Write the limit itself, {number}, and limit = {number} in the configuration."
+            advice = (
+                f"Write the limit itself, {number}, and in the configuration limit = {number} and"
+                " noise_variance =, that of the instrument."
+            )
         raise ConfigError(f"{where}, line {line_of(wrong)}: {first!r} is no number. {advice}")
 
 

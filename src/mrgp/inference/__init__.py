@@ -6,7 +6,7 @@ from mrgp.inference.composite import CompositeWeights, composite_weights
 from mrgp.inference.curvature import adjust_curvature
 from mrgp.inference.dependence import Dependence, dependence
 from mrgp.inference.fits import Fit, FitError
-from mrgp.inference.fitting import fit
+from mrgp.inference.fitting import Evidence, fit, greatest_evidence
 from mrgp.inference.leave_one_out import LeaveOneOut
 from mrgp.inference.mcmc import Chains, sample_posterior
 from mrgp.inference.objectives import Objective, objective
@@ -23,6 +23,7 @@ __all__ = [
     "Chains",
     "CompositeWeights",
     "Dependence",
+    "Evidence",
     "Fit",
     "FitError",
     "LeaveOneOut",
@@ -39,6 +40,7 @@ __all__ = [
     "composite_weights",
     "dependence",
     "fit",
+    "greatest_evidence",
     "init",
     "objective",
     "sample_posterior",

@@ -359,7 +359,7 @@ def _beyond(values: Float[np.ndarray, " n"], low: float, high: float) -> str:
     return ends.get((bool(values.min() < low), bool(values.max() > high)), "max")
 
 
-def limits_of(several: Sequence[Float[np.ndarray, " n"]]) -> tuple[float, float]:
+def limits_of(several: Sequence[Float[np.ndarray, " _"]]) -> tuple[float, float]:
     """Return the least and the greatest of some values."""
     values = np.concatenate(several)
     return float(np.nanmin(values)), float(np.nanmax(values))

@@ -133,6 +133,8 @@ def draw_regions(
 
 def draw_outlines(axes: "Axes", regions: Regions, *, colour: str, marker: str = "o") -> Any:
     """Draw where regions are, over a map: edges of areas, hollow markers for points."""
+    from matplotlib.patheffects import withStroke
+
     if regions.shapes is None:
         return axes.scatter(
             regions.x.middle,
@@ -143,6 +145,8 @@ def draw_outlines(axes: "Axes", regions: Regions, *, colour: str, marker: str = 
             linewidths=0.7,
             s=SMALL if len(regions.values) > MANY else LARGE,
             zorder=3,
+            # Seen on light and on dark.
+            path_effects=[withStroke(linewidth=2.2, foreground="white", alpha=0.7)],
         )
     from matplotlib.collections import PathCollection
 

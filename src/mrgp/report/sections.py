@@ -13,6 +13,7 @@ from mrgp.report.layout import Layout, written
 from mrgp.report.markup import chart, heading, lines, listing, paragraph, table
 from mrgp.supports import Nodes, Points, Polygons, Product
 
+UNITS = "Lengths over places on Earth are in km, over time in the unit shown."
 RECIPES = {
     "MRGP": "One field, seen by every source through its own support: points, cells, windows.",
     "VBAgg": "One field, seen by every source through its own support, by variational bounds.",
@@ -97,7 +98,10 @@ def model_section(fit: Fit, layout: Layout) -> str:
     if fit.reasons:
         parts += [heading(3, "Why this model"), listing(fit.reasons)]
     parts += [heading(3, "How training went"), listing(_training(fit))]
-    parts += [heading(3, "Parameters"), paragraph("In the units of the data.")]
+    parts += [
+        heading(3, "Parameters"),
+        paragraph(UNITS),
+    ]
     rows = [_parameter(fit, layout, name, value) for name, value in fit.parameters().items()]
     return "\n".join([*parts, table("Parameters", ["name", "value", "units", "remark"], rows)])
 
@@ -149,7 +153,11 @@ def _units(fit: Fit, layout: Layout, name: str, count: int) -> str | None:
     if name.startswith("expert["):
         return None
     if name.endswith("lengthscale"):
-        units = [axis.unit if axis else None for axis in layout.axes]
+        seen = re.search(r"\(([^()]*)\)\.lengthscale$", name)
+        wanted = seen[1].split(", ") if seen else list(fit.inputs)
+        known = dict(zip(fit.inputs, layout.axes, strict=False))
+        axes = [known.get(n) for n in wanted]
+        units = [axis.unit if axis else None for axis in axes]
         if len(set(units)) == 1:
             return units[0]
         return ", ".join(str(u or "–") for u in units) if count == len(units) else None

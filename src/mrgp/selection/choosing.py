@@ -2,17 +2,16 @@
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from mrgp._types import float64
 from mrgp.data import Dataset, Observations
-from mrgp.inference import LBFGS, FitError, dependence, fit
+from mrgp.inference import LBFGS, Evidence, FitError, dependence, greatest_evidence
 from mrgp.inference.progress import as_progress
 from mrgp.kernels import RBF, Kernel, Matern12, Matern32, separable
 from mrgp.models import MRDGP, MRGP, MRGPRN
-from mrgp.parameters import log_prior
 from mrgp.selection.comparing import score, split
 from mrgp.selection.folds import clock_of
 from mrgp.selection.targets import meets, target_of
@@ -26,13 +25,6 @@ MARGIN = 1.0
 LARGEST = 1500
 BRIEF = LBFGS(max_steps=60, starts=1, candidates=0)
 SEARCH = LBFGS(max_steps=100)
-
-
-class Evidence(NamedTuple):
-    """The log evidence of a brief fit, with the log prior of its parameters and alone."""
-
-    with_prior: float
-    alone: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -207,14 +199,7 @@ class _Look:
 
     def evidence(self, model: Any, *observed: Observations, optimiser: LBFGS = BRIEF) -> Evidence:
         """Return the log evidence of a brief exact fit to a sample, and with the log prior."""
-        try:
-            done = fit(
-                model, self.sample(*observed), key=self.key, optimiser=optimiser, progress=None
-            )
-        except FitError:
-            return Evidence(-np.inf, -np.inf)
-        with_prior = float(done.history[-1])
-        return Evidence(with_prior, with_prior - float(log_prior(done.model)))
+        return greatest_evidence(model, self.sample(*observed), optimiser, self.key)
 
     def bias(self, kernel: Kernel, data: Dataset) -> bool:
         """Tell whether sources report the target on another scale, by the evidence."""
