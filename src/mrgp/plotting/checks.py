@@ -34,7 +34,7 @@ def plot_calibration(
     axes.legend(frameon=False)
 
 
-def plot_reliability(axes: "Axes", values: Mapping[str, Float[np.ndarray, " n"]]) -> None:
+def plot_reliability(axes: "Axes", values: Mapping[str, Float[np.ndarray, " _"]]) -> None:
     """Draw the share of values inside central intervals, from probability integral transforms.
 
     >>> from matplotlib.figure import Figure
@@ -55,7 +55,7 @@ def plot_reliability(axes: "Axes", values: Mapping[str, Float[np.ndarray, " n"]]
 
 
 def plot_pit(
-    axes: "Axes", values: Mapping[str, Float[np.ndarray, " n"]], *, bins: int = 10
+    axes: "Axes", values: Mapping[str, Float[np.ndarray, " _"]], *, bins: int = 10
 ) -> None:
     """Draw histograms of probability integral transforms, P(y <= the value held out).
 

@@ -106,7 +106,7 @@ def _figure(fit: Fit, panels: list[Panel]) -> Any:
     return figure
 
 
-def histories_of(fit: Fit) -> dict[str, Float[np.ndarray, " steps"]]:
+def histories_of(fit: Fit) -> dict[str, Float[np.ndarray, " _"]]:
     """Return the objective after each step, of the fit and of its parts, where there are steps."""
     whole = {"all parts" if fit.parts else "": np.asarray(fit.history)}
     several = {name: np.asarray(part.history) for name, part in fit.parts.items()} | whole

@@ -290,7 +290,7 @@ def plot_bias_map(bias_map: BiasMap, axes: "Axes | None" = None) -> "Axes":
 def plot_posteriors(
     support: Support,
     functions: Mapping[str, Prediction],
-    draws: Mapping[str, Mapping[str, Float[np.ndarray, " k"]]],
+    draws: Mapping[str, Mapping[str, Float[np.ndarray, " _"]]],
     names: Mapping[str, str],
     *,
     truth: Float[np.ndarray, " n"] | None = None,
