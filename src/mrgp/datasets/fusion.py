@@ -33,6 +33,10 @@ def fusion(fold: str, stride: int = 1) -> Recording:
     The target `aqs` has daily means at the monitors' places; `cmaq` has those of the CMAQ model
     over squares of 12 km, every `stride`-th of them. Inputs are x and y in km, and the day of
     June 2004 counted from 0. There are maps of two days.
+
+    >>> fusion("9")
+    Traceback (most recent call last):
+    ValueError: fusion: no fold is named '9'; the folds are ('0', '1', '2', '3', '4', ...
     """
     if fold not in fusion_folds():
         raise ValueError(f"fusion: no fold is named {fold!r}; the folds are {fusion_folds()}.")

@@ -70,6 +70,10 @@ def laqn(
     why. Requests are `pause` seconds apart and wait at most `timeout` each; a failed one is sent
     up to `retries` times more, with growing pauses. With a folder as `cache`, replies that are
     complete are kept there and not asked for again; those of days that are not over are not kept.
+
+    >>> laqn("NO2", "2022-02-19", "2022-02-18")
+    Traceback (most recent call last):
+    ValueError: laqn: end= must lie after start=, which is the first hour ...
     """
     import pandas as pd
 

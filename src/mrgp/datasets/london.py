@@ -96,6 +96,10 @@ def london_no2(fold: str, protocol: str = "forecast") -> Recording:
     at the five AURN sites on the same days of 2018. Inputs are hours since the start and
     kilometres from the middle of the grid, which know their degrees. There are maps of an hour with
     sites, and of one without.
+
+    >>> london_no2("19 February")
+    Traceback (most recent call last):
+    ValueError: london_no2: no fold of 'forecast' is named '19 February'; those ...
     """
     if fold not in london_folds(protocol):
         raise ValueError(

@@ -64,6 +64,10 @@ def inter_task(fold: str, window: int = 2) -> Recording:
     """Hold two days of hourly PM2.5 out at a site that reports PM10 as means of `window` hours.
 
     AURN site KC1 (North Kensington), 18 to 28 June 2018, one input: hours since the start.
+
+    >>> inter_task("18 June")
+    Traceback (most recent call last):
+    ValueError: inter_task: no fold is named '18 June'; the folds are ('18-19 June', ...
     """
     if fold not in FOLDS:
         raise ValueError(f"inter_task: no fold is named {fold!r}; the folds are {folds()}.")

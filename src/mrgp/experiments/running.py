@@ -53,6 +53,12 @@ def run(
     costs and the versions differs from one run to the next. Results are kept cell by cell: a run
     that was stopped goes on at the first that is not there, unless it is to be `fresh`. `jobs`
     processes share the replicates, each with cores of its own.
+
+    >>> from mrgp import experiments
+    >>> wave = experiments.find("dependent")
+    >>> found = run(wave, seeds=[0], variants=["noise-0.5"], model_names=["single-gp"])
+    >>> found["variants"]["noise-0.5"]["single-gp"]["rmse"]["n"]
+    1
     """
     start = time.perf_counter()
     progress = progress or Silent()
