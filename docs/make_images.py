@@ -2,7 +2,8 @@
 
 Run as `python docs/make_images.py [page ...]`; without names all pages with pictures are made. The
 Python blocks of a page run in order, and each picture is the figure that is current where it is
-shown. A picture may thus be changed by changing the code above it, and in no other way.
+shown. A picture may thus be changed by changing the code above it, and in no other way; where no
+figure is current, as for the screenshot of a report, the picture stays.
 """
 
 import contextlib
@@ -33,7 +34,7 @@ def make(page: Path) -> list[str]:
         if part["code"] is not None:
             plt.close("all")
             exec(compile(part["code"], page.name, "exec"), namespace)
-        else:
+        elif plt.get_fignums():
             plt.gcf().savefig(DOCS / part["image"], dpi=RESOLUTION)
             made.append(part["image"])
     plt.close("all")
