@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp.report.layout import Layout, plain
-from mrgp.supports import Support, points
+from mrgp.supports import Support, bounds_of, points
 
 MOST_ACROSS, LEAST_ACROSS, MOST_STEPS, CURVE = 60, 12, 24, 400
 MARGIN = 0.03
@@ -24,7 +24,7 @@ def default_grid(layout: Layout, supports: Sequence[Support]) -> Support:
     fit.
     """
     sides: list[Vector] = [np.zeros(1)] * len(layout.names)
-    spans = [_span(supports, d) for d in range(len(layout.names))]
+    spans = [_span(low, high) for low, high in zip(*bounds_of(supports), strict=True)]
     if len(layout.across) == 1:
         low, high = spans[0]
         sides[0] = np.linspace(low, high, CURVE)
@@ -43,10 +43,8 @@ def default_grid(layout: Layout, supports: Sequence[Support]) -> Support:
     return dataclasses.replace(made, axes=layout.axes if any(layout.axes) else None)
 
 
-def _span(supports: Sequence[Support], d: int) -> tuple[float, float]:
-    low = min(float(np.asarray(s.bounds[0])[:, d].min()) for s in supports)
-    high = max(float(np.asarray(s.bounds[1])[:, d].max()) for s in supports)
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
+def _span(low: float, high: float) -> tuple[float, float]:
+    return (float(low), float(high)) if high > low else (float(low) - 0.5, float(high) + 0.5)
 
 
 def _counts(spans: list[tuple[float, float]]) -> list[int]:

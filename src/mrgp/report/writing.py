@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from mrgp._types import float64
-from mrgp.data import Dataset, Observations
+from mrgp.data import Dataset
 from mrgp.inference import Fit, as_progress
-from mrgp.inference.kept import is_exact, kept
 from mrgp.report import biases, fields, sections
 from mrgp.report.checks import checks
 from mrgp.report.layout import Grid, Layout
@@ -153,18 +152,8 @@ def _known(fit: Fit, data: Dataset | None) -> Dataset | None:
     """Return the data of a fit: those given, or those that it keeps."""
     if data is not None:
         return fit.same_data(data, "write_report")
-    parts = [part for name, part in fit.parts.items() if name.startswith("base[")]
-    parts = [fit] if is_exact(fit) else parts
-    exact = [part for part in parts if is_exact(part) and part.treatment != "adjusted"]
-    found: dict[tuple[str, str], Observations] = {}
-    for part in exact:
-        values = kept(part, "write_report", "")
-        for process, rows in values.rows.items():
-            given = {"task": process[1], "name": process[0], "units": fit.units.get(process[1])}
-            found[process] = Observations(values.supports[process], values.y[rows], **given)
-    if set(found) != set(fit.processes):
-        return None
-    return Dataset([found[process] for process in fit.processes])
+    found = fit.kept_data()
+    return found if found is not None and found.processes == fit.processes else None
 
 
 def _grid(grid: Support | None, layout: Layout, data: Dataset | None) -> Support:
