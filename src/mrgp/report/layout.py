@@ -9,11 +9,10 @@ from jaxtyping import Float, Int
 from mrgp.inference import Fit
 from mrgp.io.cells import tensor
 from mrgp.io.sides import Side, restore, sides_of
+from mrgp.plotting.coordinates import PAIRS
+from mrgp.selection.folds import CLOCKS
 from mrgp.supports import Axis, Boxes, Points, Support
 
-CLOCKS = ("time", "date", "datetime", "t", "hour", "day", "week", "month", "year")
-PAIRS = (("lon", "lat"), ("longitude", "latitude"), ("x", "y"), ("east", "north"))
-PAIRS += (("easting", "northing"),)
 DEGREES = {"longitude": "°E", "latitude": "°N"}
 MOST_CELLS = 2_000_000
 

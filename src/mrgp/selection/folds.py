@@ -10,7 +10,7 @@ from mrgp.data import Observations
 from mrgp.supports import Support
 
 WORDS = ("random", "site", "time")
-CLOCKS = ("time", "date", "datetime", "hour", "hours", "day", "days", "month", "year", "t")
+CLOCKS = ("time", "date", "datetime", "t", "hour", "hours", "day", "days", "week", "month", "year")
 
 
 def make_folds(
