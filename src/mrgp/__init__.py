@@ -1,27 +1,10 @@
 """Fuse observation processes of different resolution, noise and bias with Gaussian processes."""
 
+from mrgp.checks import BiasMap, Dependence, dependence, variogram
 from mrgp.data import Dataset, Observations, below_limit
 from mrgp.evaluation import evaluate
 from mrgp.gp import Inducing, quadrature_error
-from mrgp.inference import (
-    LBFGS,
-    Adam,
-    BiasMap,
-    Chains,
-    CompositeWeights,
-    Dependence,
-    Fit,
-    FitError,
-    adjust_curvature,
-    composite_weights,
-    dependence,
-    fit,
-    init,
-    objective,
-    sample_posterior,
-    step,
-    variogram,
-)
+from mrgp.inference import LBFGS, Adam, Chains, Fit, FitError, init, objective, step
 from mrgp.io import from_frame, from_grid, load, save
 from mrgp.kernels import (
     RBF,
@@ -50,7 +33,7 @@ from mrgp.parameters import (
     positive,
 )
 from mrgp.prediction import Prediction, predict
-from mrgp.selection import Choice, Comparison, choose, compare
+from mrgp.selection import Choice, Comparison, choose, compare, fit
 from mrgp.supports import (
     GaussLegendre,
     Midpoint,
@@ -64,8 +47,14 @@ from mrgp.supports import (
     polygons,
     product,
 )
+from mrgp.weighting import (
+    CompositeWeights,
+    adjust_curvature,
+    composite_weights,
+    sample_posterior,
+)
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "LBFGS",

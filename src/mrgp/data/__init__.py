@@ -4,13 +4,15 @@ from mrgp.data.axes import common_axes, harmonise
 from mrgp.data.dataset import Dataset, as_key, as_seed, process_weights, rename_inputs
 from mrgp.data.limits import below_limit
 from mrgp.data.observations import Observations
-from mrgp.data.scaling import Record, Scaling
+from mrgp.data.scaling import Frame, Record, Records, Scaling, spread_of
 from mrgp.data.values import as_values
 
 __all__ = [
     "Dataset",
+    "Frame",
     "Observations",
     "Record",
+    "Records",
     "Scaling",
     "as_key",
     "as_seed",
@@ -20,4 +22,5 @@ __all__ = [
     "harmonise",
     "process_weights",
     "rename_inputs",
+    "spread_of",
 ]

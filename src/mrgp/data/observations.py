@@ -7,9 +7,9 @@ from jaxtyping import Bool, Float
 
 from mrgp.data.limits import check_limit, refuse_below
 from mrgp.data.values import as_values
+from mrgp.likelihoods import Likelihood, as_likelihood
 from mrgp.supports import Support
 
-LIKELIHOODS = ("gaussian",)
 LARGEST = 1e100
 
 
@@ -17,9 +17,10 @@ class Observations:
     """Values of one task as one source reports them.
 
     `y` has one value for each region of the support; NaN is a missing value. `noise_variance` is
-    the known noise variance (one number or one for each value); left out, it is learned. `limit`
-    is a detection limit (one number or one for each value): values at or below it are refused,
-    because they are known only to lie below, and `mrgp.below_limit` has what may take their place.
+    the known noise variance (one number or one for each value); left out, it is learned.
+    `likelihood` is how values scatter about what their regions see. `limit` is a detection limit
+    (one number or one for each value): values at or below it are refused, because they are known
+    only to lie below, and `mrgp.below_limit` has what may take their place.
     The pair (name, task) identifies the process.
 
     >>> import mrgp
@@ -32,7 +33,7 @@ class Observations:
     task: str
     name: str
     noise_variance: Float[np.ndarray, " n"] | None
-    likelihood: str
+    likelihood: Likelihood
     units: str | None
     limit: Float[np.ndarray, " n"] | None
 
@@ -44,7 +45,7 @@ class Observations:
         task: str = "value",
         name: str = "source",
         noise_variance: Any = None,
-        likelihood: str = "gaussian",
+        likelihood: Any = "gaussian",
         units: str | None = None,
         limit: Any = None,
     ):
@@ -57,11 +58,7 @@ class Observations:
         self.support = support
         self.y = self._check_values(y)
         self.noise_variance = self._check_noise(noise_variance)
-        if likelihood not in LIKELIHOODS:
-            raise ValueError(
-                f"{self.label}: likelihood= is one of {LIKELIHOODS}; got {likelihood!r}."
-            )
-        self.likelihood = likelihood
+        self.likelihood = as_likelihood(likelihood, self.label)
         self.limit = None if limit is None else check_limit(limit, self.y, self.label)
         if self.limit is not None:
             refuse_below(self.y, self.limit, self.label)

@@ -4,15 +4,18 @@ Kernels and noises stay in the user's units. `scale` is the spread of a task; st
 default priors and the optimiser's coordinates are relative to it.
 """
 
-from typing import Any
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Float, Int
 
 from mrgp._types import AnyArray, Scalar, Vector
-from mrgp.data.dataset import Dataset
+from mrgp.data.dataset import Dataset, process_weights
 from mrgp.data.observations import Observations
+from mrgp.likelihoods import GAUSSIAN, Likelihood
 from mrgp.supports import Geometry, Shapes, Support, congruent
 
 
@@ -31,18 +34,25 @@ class Record(eqx.Module):
     noise_variance: Vector | None
     weight: Scalar
     shapes: Shapes | None = None
+    likelihood: Likelihood = eqx.field(static=True, default=GAUSSIAN)
 
     def __len__(self) -> int:
         return self.y.shape[0]
 
     def take(self, rows: Int[AnyArray, " b"]) -> "Record":
-        """Return a minibatch, weighted so that its mean over all batches is the whole."""
-        return Record(
+        """Return some rows."""
+        return dataclasses.replace(
+            self,
             support=self.support[rows],
             y=self.y[rows],
             noise_variance=None if self.noise_variance is None else self.noise_variance[rows],
-            weight=self.weight * (len(self) / rows.shape[0]),
             shapes=None if self.shapes is None else self.shapes[rows],
+        )
+
+    def batch(self, rows: Int[AnyArray, " b"]) -> "Record":
+        """Return a minibatch, weighted so that its mean over all batches is the whole."""
+        return dataclasses.replace(
+            self.take(rows), weight=self.weight * (len(self) / rows.shape[0])
         )
 
 
@@ -86,7 +96,45 @@ class Scaling(eqx.Module):
         support = seen.support.shift(self.centre)
         y = seen.y - self.offset[self.index(seen.task)] * np.asarray(support.total)
         weight = np.asarray(weight, np.float64)
-        return Record(support, y, seen.noise_variance, weight, congruent(support))
+        shapes = congruent(support)
+        return Record(support, y, seen.noise_variance, weight, shapes, seen.likelihood)
+
+    def records(self, data: Dataset, weights: Mapping[Any, float] | None = None) -> "Records":
+        """Centre the observed values of all processes, each with its composite weight."""
+        given = process_weights(weights, data.processes)
+        return tuple(self.record(o, given[o.process]) for o in data)
+
+
+Records = tuple[Record, ...]
+
+
+class Frame(NamedTuple):
+    """The scaling of a dataset, and the lengths that its supports speak of: measured once.
+
+    >>> import mrgp
+    >>> seen = mrgp.Observations(mrgp.points([[0.0], [2.0]]), [3.0, 5.0])
+    >>> frame = Frame.of(Dataset([seen]))
+    >>> frame.geometry.extent, frame.scaling.offset
+    (array([2.]), array([4.]))
+    """
+
+    scaling: Scaling
+    geometry: Geometry
+
+    @classmethod
+    def of(cls, data: Dataset) -> "Frame":
+        """Measure a dataset."""
+        return cls(Scaling.of(data), Geometry.of(data.supports))
+
+
+def spread_of(observed: Observations) -> float:
+    """Return the spread of the field behind some values, whether they are means or totals.
+
+    >>> import mrgp
+    >>> spread_of(mrgp.Observations(mrgp.points([[0.0], [2.0]]), [3.0, 5.0]))
+    1.0
+    """
+    return _offset_and_scale(Dataset([observed]))[1]
 
 
 def _offset_and_scale(data: Dataset) -> tuple[float, float]:

@@ -1,20 +1,6 @@
 """Kernel MEETS support: covariances of aggregates, conditioning, inducing inputs."""
 
 from mrgp.gp.chunks import map_rows, rows_at_a_time, sum_rows
-from mrgp.gp.conditioning import (
-    Kernels,
-    LinearGaussian,
-    Posterior,
-    Sources,
-    collapsed_log_evidence,
-    collapsed_posterior,
-    exact_log_evidence,
-    exact_posterior,
-    inducing_posterior,
-    information,
-    prior_covariance,
-    whiteners,
-)
 from mrgp.gp.covariance import (
     QuadratureError,
     cross_covariance,
@@ -31,55 +17,52 @@ from mrgp.gp.products import (
     block_information,
     mean_at_nodes,
     node_roots,
+    nodes_of,
     posterior_at_nodes,
     product_covariance,
     sum_of_products,
     too_few_nodes,
 )
-from mrgp.gp.smoother import Smoother, exact_smoother, sparse_smoother
-from mrgp.gp.variational import Moments, Natural, Sites, Whitened, expected_log_likelihood
+from mrgp.gp.readings import Kernels, Posterior, Reading, Readings, Smoother, prior_covariance
+from mrgp.gp.solvers import Collapsed, Exact, Solver, smoother_of
+from mrgp.gp.variational import Moments, Natural, Sites, Whitened
 
 __all__ = [
     "AtNodes",
+    "Collapsed",
     "EntropyBound",
+    "Exact",
     "Inducing",
     "Kernels",
-    "LinearGaussian",
     "Marginal",
     "Mixture",
     "Moments",
     "Natural",
     "Posterior",
     "QuadratureError",
+    "Reading",
+    "Readings",
     "Sites",
     "Smoother",
-    "Sources",
+    "Solver",
     "Whitened",
     "block_information",
-    "collapsed_log_evidence",
-    "collapsed_posterior",
     "cross_covariance",
-    "exact_log_evidence",
-    "exact_posterior",
-    "exact_smoother",
-    "expected_log_likelihood",
     "full_covariance",
-    "inducing_posterior",
-    "information",
     "map_rows",
     "mean_at_nodes",
     "needs_nodes",
     "node_roots",
+    "nodes_of",
     "posterior_at_nodes",
     "prior_covariance",
     "product_covariance",
     "quadrature_error",
     "rows_at_a_time",
-    "sparse_smoother",
+    "smoother_of",
     "start_locations",
     "sum_of_products",
     "sum_rows",
     "too_few_nodes",
     "variance",
-    "whiteners",
 ]

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
-from mrgp.gp.conditioning import Posterior
+from mrgp.gp.readings import Posterior
 from mrgp.gp.variational import Moments, Whitened
 from mrgp.kernels import Kernel, Stationary, single_kernels
 from mrgp.supports import DEFAULT_RULE, Points, Rule, Support, along
@@ -94,6 +94,20 @@ class AtNodes(NamedTuple):
     def given(self, u: Float[AnyArray, " m"]) -> Marginal:
         """Return the moments given the inducing variables themselves."""
         return Marginal(self.alpha @ u, self.own - self.alpha @ self.alpha.transpose(0, 2, 1))
+
+
+def nodes_of(
+    support: Support, rule: Rule = DEFAULT_RULE
+) -> tuple[Float[Array, "n s d"], Float[Array, "n s"]]:
+    """Return the nodes of regions and their weights under a rule.
+
+    >>> from mrgp import Midpoint, intervals
+    >>> x, weights = nodes_of(intervals([0.0], [2.0]), Midpoint(2))
+    >>> x.ravel().tolist(), weights.tolist()
+    ([0.5, 1.5], [[0.5, 0.5]])
+    """
+    atoms = support.quadrature(rule).atoms()
+    return jnp.asarray(atoms.lower), jnp.asarray(atoms.weights)
 
 
 def posterior_at_nodes(

@@ -8,8 +8,6 @@ from jaxtyping import Array, Float
 
 from mrgp._linalg import gaussian_kl, moments_from_natural
 from mrgp._types import AnyArray, Scalar
-from mrgp.gp.conditioning import Kernels, LinearGaussian, Whiteners, features
-from mrgp.supports import DEFAULT_RULE, Rule
 
 
 class Whitened(eqx.Module):
@@ -106,33 +104,3 @@ class Natural(eqx.Module):
         shift = (1 - rate) * self.shift + rate * (slopes.mean - 2 * slope @ at.mean)
         target = jnp.eye(len(at.mean)) - 2 * slope
         return Natural(shift, (1 - rate) * self.precision + rate * target)
-
-
-def expected_log_likelihood(
-    kernels: Kernels,
-    data: LinearGaussian,
-    weight: Float[AnyArray, " n"],
-    locations: Float[AnyArray, "m d"],
-    whiten: Whiteners,
-    q: Whitened | Moments,
-    rule: Rule = DEFAULT_RULE,
-) -> Float[Array, ""]:
-    """Return E_q[log p(y | L f)] of one source, each row times its weight (theory 2.5).
-
-    `whiten` turns the inducing variables white (`whiteners`). The noise here is that of the
-    likelihood, not divided by weights.
-
-    >>> from mrgp import RBF, points
-    >>> from mrgp.gp import whiteners
-    >>> kernels, one, z = (RBF(1.0, variance=1.0, dims=0),), jnp.ones(1), jnp.zeros((1, 1))
-    >>> data = LinearGaussian(points([[0.0]]), one, residual=one, noise=one)
-    >>> q = Whitened(mean=jnp.ones(1), root=jnp.ones((1, 1)))
-    >>> value = expected_log_likelihood(kernels, data, one, z, whiteners(kernels, z), q)
-    >>> round(float(value), 3)  # log N(1 | 1, 1) - 1/2
-    -1.419
-    """
-    alpha, own = features(kernels, data, locations, whiten, rule)
-    spread = own - jnp.sum(alpha**2, 0) + q.quadratic(alpha)
-    squares = (data.residual - alpha.T @ q.mean) ** 2 + spread
-    terms = -0.5 * (jnp.log(2.0 * jnp.pi * data.noise) + squares / data.noise)
-    return jnp.sum(weight * terms)

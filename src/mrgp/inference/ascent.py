@@ -7,13 +7,11 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from mrgp._types import to_numpy
-from mrgp.data import Record
-from mrgp.gp import Natural
+from mrgp.data import Record, Records
 from mrgp.inference.batches import Batches, batch_sizes
-from mrgp.inference.coordinate import maximise_network, with_components
-from mrgp.inference.objectives import Objective, as_arrays, replace_q
-from mrgp.inference.optimisers import LBFGS, Optimum, Status, maximise
+from mrgp.inference.lbfgs import LBFGS, maximise
+from mrgp.inference.loop import Optimum, Say, Status, run
+from mrgp.inference.objectives import Objective
 from mrgp.inference.progress import Progress
 from mrgp.inference.stochastic import (
     Adam,
@@ -24,15 +22,14 @@ from mrgp.inference.stochastic import (
     optimal_q,
     run_chunk,
 )
-from mrgp.models import Network
-from mrgp.parameters import partition
+from mrgp.models import as_arrays
 
 CHUNK = 50
 WINDOW, SHORT_WINDOW = 6, 2
 TOLERANCE = 1e-6
 MOST_FAILURES = 6
 WARM_ROWS = 3000
-WARM_STEPS = 60
+WARM = LBFGS(max_steps=60, starts=1, candidates=4)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,80 +55,44 @@ class Training:
 
 def ascend(
     objective: Objective,
-    log_unit: float,
     settings: Adam,
     seed: int,
     progress: Progress,
     training: Training | None = None,
+    begun: Status | None = None,
 ) -> Optimum:
     """Maximise an objective by stochastic steps, from the start or from where training stopped.
 
     Steps run in compiled stretches; between them the bound is watched. Where it has not risen over
     a window by more than its noise, the rate is halved; after the last halving the fit has
-    converged. Ctrl-C keeps what there is.
+    converged. `begun` is how the warm start ended, if there was one. Ctrl-C keeps what there is.
     """
-    if training is not None and training.steps == 0:
-        seed, training = training.seed, None
-    begun = None
-    if training is None and settings.warm_start and objective.has_q:
-        objective, begun = warm_start(objective, log_unit, seed, progress)
-    if isinstance(objective.frozen, Network):
-        objective = with_components(objective, seed)
     climb = _Climb(objective, settings, seed, training)
     if climb.untrained:
         return climb.solved()
     if begun is not None and begun.code == "interrupted":
         return climb.optimum(begun)
-    progress.start("fit", settings.steps)
-    status = Status("failed", "the fit ended in an error")
-    try:
-        if training is None:
-            climb.state = optimal_q(objective, climb.state)
-        end = climb.steps + settings.steps
-        while climb.steps < end:
-            ending = climb.stretch(min(CHUNK, end - climb.steps))
-            progress.update(settings.steps - (end - climb.steps), climb.describe())
-            if ending is not None:
-                status = ending
-                break
-        else:
-            status = Status("step limit", f"{climb.steps} steps; resume to go on")
-    except KeyboardInterrupt:
-        status = Status(
-            "interrupted", f"stopped by the user after {climb.steps} steps; resume to go on"
-        )
-    finally:
-        progress.finish(status.code)
-    return climb.optimum(status)
+    return climb.optimum(run(climb, "fit", progress))
 
 
 def warm_start(
     objective: Objective, log_unit: float, seed: int, progress: Progress
 ) -> tuple[Objective, Status]:
     """Begin where the collapsed bound is highest, on all rows or on a random sample of them."""
-    rng = np.random.default_rng(seed)
-    counts = _shares([len(r) for r in objective.records], WARM_ROWS)
-    pairs = zip(objective.records, counts, strict=True)
-    records = tuple(_sample(r, count, rng) for r, count in pairs)
-    settings = LBFGS(max_steps=WARM_STEPS, starts=1, candidates=4)
-    if isinstance(objective.frozen, Network):
-        sample = dataclasses.replace(objective, records=as_arrays(records))
-        found = maximise_network(sample, log_unit, settings, seed, progress, "warm start")
-        start, frozen = as_arrays(partition(to_numpy(found.model)))
-        return Objective(start, frozen, objective.records), found.status
-    start, frozen = (replace_q(tree, None) for tree in (objective.start, objective.frozen))
-    found = maximise(
-        Objective(start, frozen, as_arrays(records)),
-        log_unit,
-        settings,
-        seed,
-        progress,
-        "warm start",
-    )
+    plain = objective.without_q()
+    sample = dataclasses.replace(plain, records=sampled(objective.records, seed))
+    found = maximise(sample, log_unit, WARM, seed, progress, "warm start")
     if not found.status.ok:
         return objective, found.status
-    start = replace_q(found.trained, objective.start.q)
+    start = found.trained.with_q(objective.start.q)
     return dataclasses.replace(objective, start=start), found.status
+
+
+def sampled(records: Records, seed: int) -> Records:
+    """Return the rows that a warm start looks at: all, or a random sample of them."""
+    rng = np.random.default_rng(seed)
+    counts = _shares([len(record) for record in records], WARM_ROWS)
+    return as_arrays(tuple(_sample(r, n, rng) for r, n in zip(records, counts, strict=True)))
 
 
 def _shares(counts: list[int], total: int) -> list[int]:
@@ -148,7 +109,7 @@ def _sample(record: Record, count: int, rng: np.random.Generator) -> Record:
     if count == len(record):
         return record
     rows = np.sort(rng.choice(len(record), count, replace=False))
-    return dataclasses.replace(record.take(rows), weight=record.weight)
+    return record.take(rows)
 
 
 class _Climb:
@@ -170,12 +131,35 @@ class _Climb:
         self.size = float(sum(map(len, objective.records)))
         self.state: State = as_arrays(init(objective, settings))
         self.start = self.state.trained
-        explicit = self.state.q is None or isinstance(self.state.q, Natural)
-        self.untrained = explicit and not jax.tree.leaves(self.state.trained)
+        solvable = self.state.q is None or objective.frozen.explicit
+        self.untrained = solvable and not jax.tree.leaves(self.state.trained)
+        self.fresh = training is None
         self.steps, self.halvings, self.plateau, self.failures = 0, 0, 0, 0
         self.bounds: list[float] = []
         if training is not None:
             self._restore(training)
+        self.end = self.steps + settings.steps
+
+    @property
+    def total(self) -> int:
+        """The most steps to take."""
+        return self.settings.steps
+
+    def advance(self, say: Say) -> Status | None:
+        """Take a stretch of steps; end where the fit has, or steps are used up."""
+        if self.fresh:
+            self.state, self.fresh = optimal_q(self.objective, self.state), False
+        ending = self.stretch(min(CHUNK, self.end - self.steps))
+        say(self.settings.steps - (self.end - self.steps), self.describe())
+        if ending is None and self.steps >= self.end:
+            return Status("step limit", f"{self.steps} steps; resume to go on")
+        return ending
+
+    def interrupted(self) -> Status:
+        """Keep what there is."""
+        return Status(
+            "interrupted", f"stopped by the user after {self.steps} steps; resume to go on"
+        )
 
     def _restore(self, training: Training) -> None:
         leaves, tree = jax.tree.flatten(self.state)
@@ -261,7 +245,7 @@ class _Climb:
         """
         if self.batches.whole or self.steps == 0:
             return self.state.trained, []
-        explicit = isinstance(self.state.q, Natural)
+        explicit = self.state.q is not None and self.objective.frozen.explicit
         candidates = [self.state.averaged, self.start if explicit else self.state.trained]
         bounds = [full_bound(self.objective, self.state, c) for c in candidates]
         best = int(np.argmax(np.nan_to_num(bounds, nan=-np.inf)))

@@ -11,12 +11,13 @@ from jaxtyping import Array, Float
 
 from mrgp._types import to_numpy
 from mrgp.gp import Moments, Natural, Whitened
-from mrgp.inference.objectives import Objective, as_arrays, replace_q
-from mrgp.inference.optimisers import LBFGS, Direct, Optimum, Status, maximise
+from mrgp.inference.lbfgs import LBFGS, Direct, maximise
+from mrgp.inference.loop import Optimum, Status
+from mrgp.inference.objectives import Objective
 from mrgp.inference.progress import Progress
-from mrgp.models import Factors, naturals_of, spread_q, trained_q
+from mrgp.models import Factors, Network, as_arrays, naturals_of, spread_q, trained_q
 from mrgp.models.factors import SPREAD
-from mrgp.parameters import log_prior, partition, real, unwrap
+from mrgp.parameters import log_prior, real, unwrap
 
 TURNS = 3
 SETTLING = 20
@@ -38,7 +39,7 @@ class Block(NamedTuple):
         return cls(natural, *natural.moments())
 
 
-def bound(model: Any, q: Factors, records: Any) -> Float[Array, ""]:
+def bound(model: Network, q: Factors, records: Any) -> Float[Array, ""]:
     """Return the bound of a network with one component, given by its blocks."""
     divergence = jnp.sum(jnp.stack([block.divergence for block in q.parts()]))
     return model.expected_log_likelihood(moments_of(q), records) - divergence
@@ -49,25 +50,25 @@ def moments_of(q: Factors) -> Factors:
     return q.map(lambda block: block.moments)
 
 
-def sweep(model: Any, q: Factors, records: Any) -> Factors:
+def sweep(model: Network, q: Factors, records: Any) -> Factors:
     """Go through all blocks once, each to its best given the others.
 
     Groups of latent functions go in turn, each before its weights, of which those of different
     tasks go together: all at once would overshoot. exp(W) has no explicit optimum; its weights
     take a natural-gradient step, halved until it does not lower the bound.
     """
-    whiten = unwrap(model).whiteners()
+    seen = unwrap(model).aggregates()
     for group in range(len(model.groups)):
-        q = q.with_f(group, Block.of(model.best_f(moments_of(q), whiten, records, group)))
+        q = q.with_f(group, Block.of(seen.best_f(moments_of(q), records, group)))
         if model.positive:
             q = _natural_step(model, q, records, group)
         else:
-            best = model.best_w(moments_of(q), whiten, records, group)
+            best = seen.best_w(moments_of(q), records, group)
             q = q.with_w(group, [Block.of(natural) for natural in best])
     return q
 
 
-def _natural_step(model: Any, q: Factors, records: Any, group: int) -> Factors:
+def _natural_step(model: Network, q: Factors, records: Any, group: int) -> Factors:
     moments = moments_of(q)
     before = tuple(row[group] for row in q.w)
 
@@ -158,14 +159,13 @@ def profile(
     best, the slope of the bound at fixed q is that of the best bound.
     """
     model = objective.model(trained)
-    plain = unwrap(replace_q(model, None))
+    seen = unwrap(model.with_q(None)).aggregates()
     q = Factors(latent, _whitened(model.q))
-    whiten = plain.whiteners()
     # One group is at its best after one pass; several take turns.
     for _ in range(1 if len(latent) == 1 else TURNS):
         for group in range(len(latent)):
             moments = Factors(tuple(block.moments for block in q.f), q.w)
-            best = Block.of(plain.best_f(moments, whiten, objective.records, group))
+            best = Block.of(seen.best_f(moments, objective.records, group))
             q = q.with_f(group, best)
     latent = jax.lax.stop_gradient(q.f)
 
@@ -175,7 +175,7 @@ def profile(
         moments = Factors(tuple(block.moments for block in latent), weights)
         divergence = sum(block.divergence for block in latent)
         divergence += sum(w.divergence for row in weights for w in row)
-        network = replace_q(model, None)
+        network = model.with_q(None)
         expected = network.expected_log_likelihood(moments, objective.records)
         return -(expected - divergence + log_prior(network)) / size
 
@@ -215,7 +215,7 @@ class Profiled:
         """Return the network with the best parameters and their q."""
         model = self.objective.model(trained)
         q = Factors(tuple(block.moments for block in self.best), _whitened(model.q))
-        return replace_q(model, trained_q(q))
+        return model.with_q(trained_q(q))
 
 
 def _mark(trained: Any) -> bytes:
@@ -240,21 +240,14 @@ def maximise_network(
     best = None
     for q in _starts(objective, settings, seed):
         weights = q.map(lambda block: Relative.to(block.moments)).w
-        target = Objective(
-            *as_arrays(partition(replace_q(model, weights))), records=objective.records
-        )
+        target = Objective.of(model.with_q(weights), objective.records)
         found = maximise(target, log_unit, once, 0, progress, title, Profiled(target, q.f))
-        if best is None or _last(found) > _last(best):
+        if best is None or found.bound > best.bound:
             best = found
         if found.status.code == "interrupted":
             break
     assert best is not None
     return best
-
-
-def _last(found: Optimum) -> float:
-    bound = float(found.history[-1]) if len(found.history) else -np.inf
-    return bound if np.isfinite(bound) else -np.inf
 
 
 @eqx.filter_jit
@@ -270,8 +263,7 @@ def _starts(objective: Objective, settings: LBFGS, seed: int) -> list[Factors]:
     """
     model = objective.model(objective.start)
     own = blocks_of(model.q)
-    start, frozen = (replace_q(tree, None) for tree in (objective.start, objective.frozen))
-    plain = Objective(start, frozen, objective.records)
+    plain = objective.without_q()
     rng = np.random.default_rng(seed)
 
     def moved(block: Block) -> Block:
@@ -281,15 +273,23 @@ def _starts(objective: Objective, settings: LBFGS, seed: int) -> list[Factors]:
         change = 0.5 * (jnp.vdot(mean, mean) - jnp.vdot(block.moments.mean, block.moments.mean))
         return Block(natural, moments, block.divergence + change)
 
-    first, _ = settle(plain, start, own)
+    first, _ = settle(plain, plain.start, own)
     others = []
     for _ in range(settings.candidates if settings.starts > 1 else 0):
         rows = tuple(tuple(moved(block) for block in row) for row in own.w)
-        found, history = settle(plain, start, Factors(own.f, rows))
+        found, history = settle(plain, plain.start, Factors(own.f, rows))
         bounds = np.asarray(history)
         others.append((float(np.max(bounds[np.isfinite(bounds)], initial=-np.inf)), found))
     order = np.argsort([-bound for bound, _ in others], kind="stable")
     return [first, *(others[i][1] for i in order[: settings.starts - 1])]
+
+
+def with_settled_q(model: Network, records: Any) -> Network:
+    """Return a network with the q that its parameters have, given records."""
+    own, plain = blocks_of(as_arrays(model.q)), to_numpy(model.with_q(None))
+    target = Objective.of(plain, records)
+    settled, _ = settle(target, target.start, own)
+    return plain.with_q(trained_q(moments_of(settled)))
 
 
 def with_components(objective: Objective, seed: int, spread: float = SPREAD) -> Objective:
@@ -297,8 +297,8 @@ def with_components(objective: Objective, seed: int, spread: float = SPREAD) -> 
     model = to_numpy(objective.model(objective.start))
     if model.q.logits.raw.shape[0] == model.components:
         return objective
-    model = replace_q(model, spread_q(model.q, model.components, seed, spread))
-    return Objective(*as_arrays(partition(model)), records=objective.records)
+    q = spread_q(model.q, model.components, seed, spread)
+    return Objective.of(model.with_q(q), objective.records)
 
 
 def maximise_mixture(
@@ -316,7 +316,7 @@ def maximise_mixture(
         return found
     copies = with_components(objective, seed, spread=0.0)
     bound = -float(Direct(copies)(copies.start)[0]) * Direct(copies).size
-    if _last(found) >= bound or found.status.code == "interrupted":
+    if found.bound >= bound or found.status.code == "interrupted":
         return found
     status = Status(found.status.code, f"{found.status.message}; its components are equal")
     return Optimum(copies.start, copies.model(copies.start), np.array([bound]), status)

@@ -2,21 +2,26 @@
 
 import dataclasses
 import zlib
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
-from mrgp._types import float64
-from mrgp.data import Dataset, Scaling, harmonise
+from mrgp._types import float64, to_numpy
+from mrgp.data import Dataset, Frame, Observations, Records, Scaling, harmonise
 from mrgp.inference.ascent import Training
-from mrgp.inference.bias import BiasMap, bias_map
-from mrgp.inference.kept import kept_data
-from mrgp.inference.leave_one_out import LeaveOneOut, leave_one_out
-from mrgp.inference.optimisers import LBFGS, Status
+from mrgp.inference.lbfgs import LBFGS
+from mrgp.inference.loop import Optimum, Status
+from mrgp.inference.problem import Problem
 from mrgp.inference.stochastic import Adam
+from mrgp.likelihoods import Likelihood
+from mrgp.models import Components, Model, Process, Question, Recipe, State, as_arrays, conditioned
 from mrgp.parameters import Parameter, at_limit
-from mrgp.supports import Axis, Field, same_fields
+from mrgp.supports import Axis, Field, Geometry, Support, bounds_of, same_fields
+
+if TYPE_CHECKING:
+    from mrgp.checks import BiasMap, LeaveOneOut
 
 Treatment = Literal["refit", "keep", "adjusted"]
 """Parameters of the weighted data, or of each source alone, or these with a wider posterior."""
@@ -38,7 +43,7 @@ class FitError(RuntimeError):
 class Fit:
     """A fitted model: recipe, parameters, posterior, scaling, and how the fit went.
 
-    Exact fits carry the training data inside their posterior; `summary` says so. `history` is the
+    Exact fits keep the training data, as `records`; `summary` says so. `history` is the
     bound after each step of L-BFGS. For Adam it is the mean over each stretch of 50 steps, on
     minibatches their noisy estimate, with the bound of all the data at the end. `bounds` are the
     least and the greatest coordinates of the data's supports. `reasons` say why this recipe, where
@@ -54,9 +59,9 @@ class Fit:
     ['kernel.lengthscale', 'kernel.variance', 'mean.constant', 'noise_variance[tubes]']
     """
 
-    recipe: Any
-    model: Any
-    state: Any
+    recipe: Recipe
+    model: Model
+    state: State
     scaling: Scaling
     inputs: tuple[str, ...]
     units: dict[str, str | None]
@@ -74,9 +79,11 @@ class Fit:
     parts: dict[str, "Fit"] = dataclasses.field(default_factory=dict)
     key: int = 0
     reasons: tuple[str, ...] = ()
+    records: Records | None = None
+    likelihoods: dict[Process, Likelihood] = dataclasses.field(default_factory=dict)
 
     @property
-    def processes(self) -> tuple[tuple[str, str], ...]:
+    def processes(self) -> tuple[Process, ...]:
         """The pairs (source, task) that were fitted."""
         return self.model.processes
 
@@ -89,6 +96,30 @@ class Fit:
     def sources(self) -> tuple[str, ...]:
         """Names of the sources."""
         return tuple(dict.fromkeys(source for source, _ in self.processes))
+
+    @property
+    def name(self) -> str:
+        """What was fitted: the recipe, and those that it wraps."""
+        return recipe_name(self.recipe)
+
+    def components(self, support: Support, asked: Question, noise: bool = False) -> Components:
+        """Return what the model says of a support in centred coordinates, as components."""
+        found = self.model.predict(self.state, support, asked)
+        if not noise:
+            return found
+        process = (str(asked.source), asked.task)
+        return found.observed(self.likelihoods[process], self.model.observation_noise(process))
+
+    def labelled(self, support: Support) -> Support:
+        """Give a support that has no names or axes of its own those of the fit."""
+        return labelled(self, support)
+
+    def problem(self, data: Dataset) -> Problem:
+        """Return the problem of other data with the recipe, scaling and weights of the fit."""
+        seen = self.recipe.view(data)
+        frame = Frame(self.scaling, Geometry.of(seen.supports))
+        records = self.scaling.records(seen, self.weights)
+        return Problem(self.recipe, data, seen, frame, records, self.key)
 
     @float64
     def parameters(self) -> dict[str, np.ndarray]:
@@ -110,7 +141,25 @@ class Fit:
 
         return resume(self, data, optimiser, progress, throw)
 
-    def bias_map(self, source: Any, values: Any = None, at: Any = None) -> BiasMap:
+    @float64
+    def condition(self, data: Dataset) -> "Fit":
+        """Return the same parameters with other data of the same sources.
+
+        Nothing is fitted: the posterior is that of the new data, with the weights of this fit.
+
+        >>> import mrgp
+        >>> def seen(y):
+        ...     return mrgp.Dataset([mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), y)])
+        >>> fit = mrgp.fit(mrgp.MRGP(), seen([0.0, 1.0, 0.5]))
+        >>> other = fit.condition(seen([5.0, 6.0, 5.5]))
+        >>> bool(mrgp.predict(other, mrgp.points([[1.0]])).mean[0] > 5)
+        True
+        """
+        from mrgp.inference.fitting import condition
+
+        return condition(self, data)
+
+    def bias_map(self, source: Any, values: Any = None, at: Any = None) -> "BiasMap":
         """Return the map that a deep model learned from a source, or another task, to the target.
 
         A source of another task is asked for as (source, task), for the map to that task's target.
@@ -125,9 +174,11 @@ class Fit:
         >>> fit.bias_map("sat", values=[0.25]).mean.round(1)
         array([0.5])
         """
+        from mrgp.checks import bias_map
+
         return bias_map(self, source, values, at)
 
-    def leave_one_out(self) -> LeaveOneOut:
+    def leave_one_out(self) -> "LeaveOneOut":
         """Predict every value from all the others, in closed form, with the parameters held.
 
         For exact fits. Means and variances are those of the values themselves, noise included;
@@ -144,6 +195,8 @@ class Fit:
         >>> bool(loo.scores()["overall"]["coverage_95"] > 0.8)
         True
         """
+        from mrgp.checks import leave_one_out
+
         return leave_one_out(self)
 
     def has_data(self, data: Dataset) -> bool:
@@ -228,11 +281,24 @@ class Fit:
         >>> fit.kept_data()["source"].y.round(6)
         array([3. , 4. , 3.5])
         """
-        return kept_data(self)
+        found = {o.process: o for part in self.parts.values() for o in part.kept_data() or ()}
+        for process, record in zip(self.processes, self.records or (), strict=False):
+            source, task = process
+            level = self.scaling.offset[self.scaling.index(task)]
+            found[process] = Observations(
+                self.labelled(record.support.shift(-self.scaling.centre)),
+                np.asarray(record.y) + level * np.asarray(record.support.total),
+                task=task,
+                name=source,
+                units=self.units.get(task),
+                noise_variance=record.noise_variance,
+                likelihood=record.likelihood,
+            )
+        return Dataset([found[p] for p in self.processes if p in found]) if found else None
 
     def summary(self) -> str:
         """Describe the fit in words: data, status, parameters."""
-        lines = [f"{_recipe_name(self.recipe)}, {self.status}"]
+        lines = [f"{self.name}, {self.status}"]
         lines += [f"  chosen: {reason}" for reason in self.reasons]
         if len(self.history):
             lines.append(f"  log evidence or bound, with log prior: {self.history[-1]:.3f}")
@@ -257,7 +323,7 @@ class Fit:
 
     def __repr__(self) -> str:
         used = sum(n for n, _ in self.counts.values())
-        return f"Fit({_recipe_name(self.recipe)}, {used} values, {self.status})"
+        return f"Fit({self.name}, {used} values, {self.status})"
 
 
 def checksum_of(data: Dataset) -> int:
@@ -291,7 +357,63 @@ def _remark(parameter: Parameter | None) -> str:
     return "  (at its limit)" if at_limit(parameter) else ""
 
 
-def _recipe_name(recipe: Any) -> str:
-    inner = getattr(recipe, "model", None)
+def recipe_name(recipe: Recipe) -> str:
+    """Return the name of a recipe, with those that it wraps inside."""
     name = type(recipe).__name__
-    return name if inner is None else f"{name}({_recipe_name(inner)})"
+    return name if recipe.inner is None else f"{name}({recipe_name(recipe.inner)})"
+
+
+def labelled(fit: Any, support: Support) -> Support:
+    """Give a support that has no names or axes of its own those of a fit, or of chains."""
+    axes = support.axes if fit.axes is None else support.axes or fit.axes[: support.dimension]
+    inputs = support.inputs or fit.inputs[: support.dimension]
+    return dataclasses.replace(support, inputs=inputs, axes=axes)
+
+
+def finished(
+    problem: Problem,
+    optimum: Optimum,
+    settings: LBFGS | Adam,
+    throw: bool,
+    state: State = None,
+) -> Fit:
+    """Condition on all the data with the parameters found, and say how it went."""
+    if state is None:
+        state = to_numpy(conditioned(optimum.model, as_arrays(problem.records)))
+    model, data, status = to_numpy(optimum.model), problem.data, optimum.status
+    if status.ok and not all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(state)):
+        status = Status("failed", "the posterior is not finite")
+    if throw and not status.ok:
+        raise FitError(_diagnosis(problem.seen, status))
+    linear, records = model.linear, None
+    if linear is not None and linear.solver.keeps_data:
+        records, state = problem.records, linear.holding(state, problem.records)
+    return Fit(
+        recipe=problem.recipe,
+        model=model,
+        state=state,
+        scaling=problem.scaling,
+        inputs=data.inputs,
+        units=data.units,
+        counts=counts_of(data),
+        weights=problem.weights,
+        history=optimum.history,
+        status=status,
+        optimiser=settings,
+        training=optimum.training,
+        axes=data.axes,
+        covariates=data.covariates,
+        checksum=checksum_of(data),
+        bounds=np.stack(bounds_of(data.supports)),
+        key=problem.key,
+        records=records,
+        likelihoods={o.process: o.likelihood for o in data},
+    )
+
+
+def _diagnosis(data: Dataset, status: Status) -> str:
+    ranges = (f"{o.label}: {np.nanmin(o.y):.4g} to {np.nanmax(o.y):.4g}" for o in data)
+    return (
+        f"The fit failed: {status.message}. Values range over {'; '.join(ranges)}. Look for extreme"
+        " values, or starting values and known noise variances far from the data's scale."
+    )

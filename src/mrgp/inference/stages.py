@@ -1,23 +1,79 @@
 """The stages of a network's fit: linear start, one component, several components (theory 3.6)."""
 
 import dataclasses
-import warnings
 from typing import Any
 
-import numpy as np
-
 from mrgp._types import to_numpy
-from mrgp.data import Dataset, Scaling, as_seed
-from mrgp.gp import too_few_nodes
-from mrgp.inference.coordinate import maximise_mixture, maximise_network
-from mrgp.inference.objectives import Objective, as_arrays, build_objective
-from mrgp.inference.optimisers import LBFGS, Optimum, Status, maximise
-from mrgp.inference.progress import Progress, as_progress
+from mrgp.inference.ascent import WARM, Training, ascend, sampled
+from mrgp.inference.coordinate import maximise_mixture, maximise_network, with_components
+from mrgp.inference.fits import Fit, finished
+from mrgp.inference.lbfgs import BRIEF, LBFGS, maximise
+from mrgp.inference.loop import Optimum, Status
+from mrgp.inference.objectives import Objective
+from mrgp.inference.problem import Problem
+from mrgp.inference.progress import Progress, Silent
 from mrgp.inference.stochastic import Adam
-from mrgp.models import Network, begin
-from mrgp.parameters import partition, unwrap
+from mrgp.inference.whole import going_on, with_start_q
+from mrgp.models import Network, begin, innermost
 
+MANY_VALUES = 5000
+USUAL = LBFGS(tolerance=2e-5, starts=1, candidates=0)
 FORERUNNER_ROWS = 1500
+
+
+def fit_blocks(
+    problem: Problem, optimiser: LBFGS | Adam | None, progress: Progress, throw: bool = True
+) -> Fit:
+    """Fit a network of GPs: from the linear model of its latent functions, in stages."""
+    settings = optimiser or (USUAL if problem.count <= MANY_VALUES else Adam())
+    network: Any = problem.build()
+    check_schedule(network, settings)
+    network, stopped = begun(problem, network, settings, progress)
+    target = problem.objective(network)
+    if stopped is None:
+        found = optimise_blocks(target, problem, settings, progress)
+    else:
+        found = optimise_network(target, problem, BRIEF, Silent())
+        found = dataclasses.replace(found, status=stopped)
+    for o in problem.seen:
+        to_numpy(found.model).warn_of_wide_regions(o.support, o.label, stacklevel=5)
+    return finished(problem, found, settings, throw)
+
+
+def resume_blocks(
+    fit: Fit,
+    problem: Problem,
+    optimiser: LBFGS | Adam | None,
+    progress: Progress,
+    throw: bool = True,
+) -> Fit:
+    """Go on with a network, from the parameters and the q that it has."""
+    settings, training, seed = going_on(fit, optimiser)
+    problem = dataclasses.replace(problem, key=seed)
+    target = problem.objective(with_start_q(fit))
+    found = optimise_blocks(target, problem, settings, progress, training)
+    return finished(dataclasses.replace(problem, key=fit.key), found, settings, throw)
+
+
+def optimise_blocks(
+    target: Objective,
+    problem: Problem,
+    settings: LBFGS | Adam,
+    progress: Progress,
+    training: Training | None = None,
+) -> Optimum:
+    """Maximise the bound of a network, by coordinate ascent or by stochastic steps."""
+    if isinstance(settings, LBFGS):
+        return optimise_network(target, problem, settings, progress)
+    ended = None
+    if training is None and settings.warm_start:
+        sample = dataclasses.replace(target, records=sampled(target.records, problem.key))
+        found = maximise_network(
+            sample, problem.log_unit, WARM, problem.key, progress, "warm start"
+        )
+        target, ended = Objective.of(to_numpy(found.model), target.records), found.status
+    target = with_components(target, problem.key)
+    return ascend(target, settings, problem.key, progress, training, ended)
 
 
 def check_schedule(network: Network, settings: LBFGS | Adam) -> None:
@@ -30,57 +86,41 @@ def check_schedule(network: Network, settings: LBFGS | Adam) -> None:
 
 
 def begun(
-    recipe: Any,
-    network: Network,
-    data: Dataset,
-    key: Any,
-    weights: Any,
-    settings: LBFGS | Adam,
-    progress: Any,
+    problem: Problem, network: Network, settings: LBFGS | Adam, progress: Progress
 ) -> tuple[Network, Status | None]:
     """Start a network from the linear coregionalised model, on a sample where there is much.
 
     The status is there where the user stopped the work.
     """
-    linear = getattr(recipe, "model", recipe).forerunner
-    sample = sample_of(data, key)
-    scaling, unit = Scaling.of(data), log_unit(Scaling.of(data), sample)
-    target = build_objective(linear.build(sample, key, like=data), sample, scaling, weights)
+    linear = forerunner(problem)
     steps = settings.max_steps if isinstance(settings, LBFGS) else LBFGS().max_steps
     limited = LBFGS(max_steps=steps)
-    found = maximise(target, unit, limited, as_seed(key), as_progress(progress), "linear start")
+    found = maximise(
+        linear.objective(), linear.log_unit, limited, problem.key, progress, "linear start"
+    )
     stopped = found.status if found.status.code == "interrupted" else None
     return (begin(network, to_numpy(found.model)) if found.status.ok else network), stopped
 
 
-def sample_of(data: Dataset, key: Any) -> Dataset:
-    """Return as many rows as the linear start looks at."""
-    share = max(1, FORERUNNER_ROWS // len(data))
-    return data.batch(share, as_seed(key)) if count(data) > FORERUNNER_ROWS else data
-
-
-def count(data: Dataset) -> int:
-    """Return the number of observed values."""
-    return sum(int(o.observed.sum()) for o in data)
-
-
-def log_unit(scaling: Scaling, data: Dataset) -> float:
-    """Return the mean log spread of the values."""
-    scales = [np.full(len(o.y), scaling.scale[scaling.index(o.task)]) for o in data.dropna()]
-    return float(np.mean(np.log(np.concatenate(scales))))
+def forerunner(problem: Problem) -> Problem:
+    """Return the linear coregionalised model of a network's latent functions, on a sample."""
+    recipe: Any = innermost(problem.recipe).forerunner
+    return dataclasses.replace(problem.sample(FORERUNNER_ROWS), recipe=recipe)
 
 
 def optimise_network(
-    target: Objective, unit: float, settings: LBFGS, seed: int, progress: Progress
+    target: Objective, problem: Problem, settings: LBFGS, progress: Progress
 ) -> Optimum:
     """Fit one component by coordinate ascent, in stages; several then start about it."""
-    model = to_numpy(target.model(target.start))
+    model: Any = to_numpy(target.model(target.start))
+    unit, seed = problem.log_unit, problem.key
 
-    def stage(model: Any) -> Objective:
-        return Objective(*as_arrays(partition(model)), records=target.records)
+    def stage(model: Network) -> Objective:
+        return Objective.of(model, target.records)
 
-    def with_noises(model: Any, trained: bool) -> Any:
-        return dataclasses.replace(model, tasks=model.tasks.with_noise_trained(trained))
+    def with_noises(model: Network, trained: bool) -> Network:
+        held = model.noise.changed(lambda noise: dataclasses.replace(noise, trainable=trained))
+        return dataclasses.replace(model, noise=held)
 
     if model.q.logits.raw.shape[0] > 1:
         return maximise_mixture(target, unit, settings, seed, progress)
@@ -88,18 +128,10 @@ def optimise_network(
         held = stage(with_noises(model, trained=False))
         found = maximise_network(held, unit, settings, seed, progress, "fit, noises held")
         model = with_noises(to_numpy(found.model), trained=True)
-        if found.status.code in ("failed", "interrupted"):
+        if found.status.over:
             return dataclasses.replace(found, model=model)
         settings = dataclasses.replace(settings, starts=1, candidates=0)
     found = maximise_network(stage(model), unit, settings, seed, progress)
-    if model.components == 1 or found.status.code in ("failed", "interrupted"):
+    if model.components == 1 or found.status.over:
         return found
     return maximise_mixture(stage(to_numpy(found.model)), unit, settings, seed, progress)
-
-
-def warn_of_wide_regions(network: Network, data: Dataset) -> None:
-    """Warn of regions that the model's quadrature cannot resolve at the fitted lengthscales."""
-    for o in data:
-        text = too_few_nodes(unwrap(network.kernels_f), o.support, network.rule)
-        if text:
-            warnings.warn(f"{o.label}: {text} in MRGPRN.", stacklevel=5)

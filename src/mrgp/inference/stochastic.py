@@ -15,7 +15,8 @@ from jaxtyping import Array, Float, Int
 from mrgp._types import AnyArray, float64
 from mrgp.gp import Natural
 from mrgp.inference.batches import batch_sizes
-from mrgp.inference.objectives import Objective, as_arrays, replace_q
+from mrgp.inference.objectives import Objective
+from mrgp.models import as_arrays
 from mrgp.parameters import limits, log_prior
 
 AVERAGED_STEPS = 200
@@ -119,7 +120,7 @@ def init(objective: Objective, optimiser: Adam | None = None) -> State:
     trained, q = objective.start, None
     if settings.natural and objective.has_q:
         q = objective.model(trained).natural_q()
-        trained = trained if q is None else replace_q(trained, None)
+        trained = trained if q is None else trained.with_q(None)
     model = model_of(objective, trained, q)
     raw = ravel_pytree(trained)[0].astype(float)
     low, high = limits(model)
@@ -212,8 +213,8 @@ def _is_natural(node: Any) -> bool:
 
 
 def optimal_q(objective: Objective, state: State) -> State:
-    """Give a state the best q for its parameters: a natural-gradient step of size one."""
-    if not isinstance(state.q, Natural):
+    """Give a state the best q for its parameters, where it is explicit."""
+    if state.q is None or not objective.frozen.explicit:
         return state
     return dataclasses.replace(state, q=_optimal_q(objective, state))
 
@@ -266,5 +267,5 @@ def _full_bound(objective: Objective, state: State, trained: Any) -> Array:
 
 def model_of(objective: Objective, trained: Any, q: Any) -> Any:
     """Return the model with these parameters, without the q(u) that natural gradients keep."""
-    frozen = objective.frozen if q is None else replace_q(objective.frozen, None)
+    frozen = objective.frozen if q is None else objective.frozen.with_q(None)
     return eqx.combine(trained, frozen)

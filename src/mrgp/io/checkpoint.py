@@ -12,16 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from mrgp import gp, inference, kernels, models, parameters, supports
-from mrgp.data import Scaling
+from mrgp import gp, inference, kernels, likelihoods, models, parameters, supports
+from mrgp.data import Record, Scaling
 from mrgp.inference import Fit
 
-SCHEMA = 5
+SCHEMA = 6
 HEADER = "header.json"
 
 _CLASSES = (
     Fit,
+    Record,
     Scaling,
+    likelihoods.Gaussian,
     inference.Status,
     inference.LBFGS,
     inference.Adam,
@@ -31,6 +33,8 @@ _CLASSES = (
     gp.Whitened,
     gp.Mixture,
     gp.Sites,
+    gp.Exact,
+    gp.Collapsed,
     models.MRGP,
     models.MRGPRN,
     models.MRDGP,
@@ -38,22 +42,25 @@ _CLASSES = (
     models.VBAgg,
     models.CenterPoint,
     models.Dependent,
-    models.DependentGP,
-    models.SingleGP,
-    models.Coregionalised,
+    models.LinearModel,
+    models.OneField,
+    models.Mixed,
+    models.Levels,
+    models.Diagonal,
+    models.Shared,
     models.Network,
     models.NetworkPosterior,
     models.Factors,
-    models.Tasks,
     models.Tree,
     models.Part,
-    models.Node,
+    models.Branch,
     models.Blend,
     supports.Points,
     supports.Nodes,
     supports.Boxes,
     supports.Polygons,
     supports.Product,
+    supports.Shapes,
     supports.Axis,
     supports.Field,
     supports.Grid,

@@ -1,18 +1,30 @@
 """GPs make TASKS: recipes of models and the modules they build."""
 
+from mrgp.models.answers import Components, Question, as_arrays
 from mrgp.models.baselines import CenterPoint, VBAgg
-from mrgp.models.coregionalised import Coregionalised
+from mrgp.models.contract import (
+    Composite,
+    Linear,
+    Model,
+    Process,
+    Recipe,
+    State,
+    Variational,
+    Weights,
+    conditioned,
+    innermost,
+)
 from mrgp.models.deep import MRDGP, Cascade
-from mrgp.models.dependent import Dependent, DependentGP
+from mrgp.models.dependent import Dependent
 from mrgp.models.factors import Factors, naturals_of, spread_q, trained_q
-from mrgp.models.growing import Made, grow
+from mrgp.models.growing import Growth, Made
+from mrgp.models.linear import LinearModel
 from mrgp.models.mrgp import MRGP
 from mrgp.models.mrgprn import MRGPRN, begin
 from mrgp.models.network import Network, NetworkPosterior
-from mrgp.models.parts import Blend, Node, Part
-from mrgp.models.recipe import Process, Recipe, conditioned
-from mrgp.models.single import SingleGP
-from mrgp.models.tasks import Tasks
+from mrgp.models.noise import Diagonal, Shared
+from mrgp.models.parts import Blend, Branch, Part
+from mrgp.models.readouts import Levels, Mixed, OneField
 from mrgp.models.tree import Tree
 
 __all__ = [
@@ -20,26 +32,38 @@ __all__ = [
     "MRGP",
     "MRGPRN",
     "Blend",
+    "Branch",
     "Cascade",
     "CenterPoint",
-    "Coregionalised",
+    "Components",
+    "Composite",
     "Dependent",
-    "DependentGP",
+    "Diagonal",
     "Factors",
+    "Growth",
+    "Levels",
+    "Linear",
+    "LinearModel",
     "Made",
+    "Mixed",
+    "Model",
     "Network",
     "NetworkPosterior",
-    "Node",
+    "OneField",
     "Part",
     "Process",
+    "Question",
     "Recipe",
-    "SingleGP",
-    "Tasks",
+    "Shared",
+    "State",
     "Tree",
     "VBAgg",
+    "Variational",
+    "Weights",
+    "as_arrays",
     "begin",
     "conditioned",
-    "grow",
+    "innermost",
     "naturals_of",
     "spread_q",
     "trained_q",

@@ -3,14 +3,15 @@
 import dataclasses
 from typing import Any
 
-from mrgp.data import Dataset
+from mrgp.data import Dataset, Frame
+from mrgp.models.contract import Fitted, Model, PlainRecipe, Recipe, Weights
+from mrgp.models.linear import LinearModel
 from mrgp.models.mrgp import MRGP
-from mrgp.models.single import SingleGP
 from mrgp.supports import DEFAULT_RULE
 
 
 @dataclasses.dataclass(frozen=True)
-class VBAgg:
+class VBAgg(PlainRecipe):
     """The baseline VBAgg-normal: MR-GP under the product likelihood, all composite weights one.
 
     >>> VBAgg().method
@@ -27,13 +28,15 @@ class VBAgg:
     def __post_init__(self) -> None:
         MRGP(**vars(self))
 
-    def view(self, data: Dataset) -> Dataset:
-        """Return the data as they are."""
-        return data
+    def refuses(self, weights: Weights) -> str | None:
+        """Take no weights: all are one."""
+        if weights is None:
+            return None
+        return "VBAgg has all weights one by definition; use MRGP to weight sources."
 
-    def build(self, data: Dataset, key: Any = 0) -> SingleGP:
+    def build(self, data: Dataset, key: Any = 0, frame: Frame | None = None) -> LinearModel:
         """Make the MR-GP of the same settings."""
-        return MRGP(**vars(self)).build(data, key)
+        return MRGP(**vars(self)).build(data, key, frame)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,13 +52,27 @@ class CenterPoint:
     model: Any = dataclasses.field(default_factory=MRGP)
 
     def __post_init__(self) -> None:
-        if isinstance(self.model, type) or not hasattr(self.model, "build"):
+        if isinstance(self.model, type) or not isinstance(self.model, Recipe):
             raise TypeError(f"CenterPoint takes a model such as mrgp.MRGP(); got {self.model!r}.")
+
+    @property
+    def inner(self) -> Recipe:
+        """The model that sees the centres."""
+        return self.model
+
+    @property
+    def fitted(self) -> Fitted:
+        """The inner model is fitted as it always is."""
+        return self.model.fitted
+
+    def refuses(self, weights: Weights) -> str | None:
+        """Take the weights that the inner model takes."""
+        return self.model.refuses(weights)
 
     def view(self, data: Dataset) -> Dataset:
         """Return the data with collapsed supports."""
         return self.model.view(data.collapse())
 
-    def build(self, data: Dataset, key: Any = 0) -> Any:
+    def build(self, data: Dataset, key: Any = 0, frame: Frame | None = None) -> Model:
         """Make the inner model for the view of the data."""
-        return self.model.build(data, key)
+        return self.model.build(data, key, frame)

@@ -1,5 +1,6 @@
 """The recipes of deep models: the tree of MR-DGP, and the chain of MR-CASCADE (theory 5 and 6)."""
 
+import abc
 import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
@@ -8,14 +9,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from mrgp._types import float64, to_numpy
-from mrgp.data import Dataset, Scaling
+from mrgp.data import Dataset, Frame
 from mrgp.gp import Inducing
 from mrgp.kernels import Kernel
-from mrgp.models.growing import Made, Plan, grow
+from mrgp.models.contract import Fitted, PlainRecipe, Process, Weights, conditioned
+from mrgp.models.growing import Growth, Made, Plan
 from mrgp.models.mixing import Mixing
-from mrgp.models.mrgp import MRGP, Method
-from mrgp.models.parts import Blend, Node
-from mrgp.models.recipe import Process, conditioned
+from mrgp.models.mrgp import Method
+from mrgp.models.parts import Blend, Branch
 from mrgp.models.tree import Tree, Variance
 from mrgp.supports import DEFAULT_RULE, Geometry, Rule, Support
 
@@ -24,8 +25,55 @@ Stage = Literal["bases", "experts", "joint"]
 SCHEDULES = {"cut": ("bases", "experts"), "joint": ("bases", "experts", "joint")}
 
 
+class _Deep(PlainRecipe, abc.ABC):
+    """What the recipes of trees have in common."""
+
+    schedule: Any
+
+    @property
+    def fitted(self) -> Fitted:
+        """Its parts are fitted one after another."""
+        return "parts"
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The stages of a fit."""
+        if isinstance(self.schedule, str):
+            return SCHEDULES[self.schedule]
+        return tuple(self.schedule)
+
+    def refuses(self, weights: Weights) -> str | None:
+        """Take weights that are given, and find none."""
+        if not isinstance(weights, str):
+            return None
+        return (
+            f"{type(self).__name__} has a GP for every source, so that no evidence is counted"
+            " twice, and no rule for composite weights; give weights={source: number}, or none."
+        )
+
+    @abc.abstractmethod
+    def plan(self, data: Dataset) -> Plan:
+        """Return which GPs there are, and what each takes and explains."""
+
+    @float64
+    def build(self, data: Dataset, key: Any = 0, frame: Frame | None = None) -> Tree:
+        """Make the tree with untrained parts, each in a frame of its own."""
+        plan = self.plan(data)
+        growth = Growth.begin(self, plan, data, key=key)
+        for branch in plan.branches:
+            wanted = growth.wanted(branch)
+            if wanted is None:
+                continue
+            own = Frame.of(wanted.data)
+            gp = wanted.recipe.build(wanted.data, key, own)
+            records = own.scaling.records(wanted.data, {branch.process: wanted.weight})
+            state = to_numpy(conditioned(gp, records))
+            growth = growth.joined(wanted, Made(gp, state, own.scaling))
+        return growth.tree
+
+
 @dataclasses.dataclass(frozen=True)
-class MRDGP:
+class MRDGP(_Deep):
     """The multi-resolution deep GP: experts learn how each source maps to the target, and mix.
 
     Every source has a base GP of its own, and every source but the target a deep GP that maps its
@@ -81,44 +129,30 @@ class MRDGP:
         _check_choice(self, "variance", Variance)
         _check_common(self)
 
-    @property
-    def stages(self) -> tuple[str, ...]:
-        """The stages of a fit."""
-        return _stages(self.schedule)
-
-    def view(self, data: Dataset) -> Dataset:
-        """Return the data as they are."""
-        return data
-
     def plan(self, data: Dataset) -> Plan:
         """Return the tree for a dataset: which GPs there are, and what each takes and explains."""
         source, task = self._target(data)
         names = [t for t in data.tasks if t != task] + [task]
         several = len(names) > 1
-        nodes: list[Node] = []
+        branches: list[Branch] = []
         blends: list[Blend] = []
         for name in names:
             ordered = self._order(data, name, source if name == task else None)
-            bases = [Node(_called("base", s, name, several), (s, name)) for s in ordered]
+            bases = [Branch(_called("base", s, name, several), (s, name)) for s in ordered]
             target = bases[0]
             layers = [
-                Node(_called("expert", s, name, several), target.process, base.name, s)
+                Branch(_called("expert", s, name, several), target.process, base.name, s)
                 for s, base in zip(ordered[1:], bases[1:], strict=True)
             ]
             for other in blends if name == task else ():
                 label = f"{other.task} (task)" if other.task in ordered else other.task
                 called = _called("expert", label, name, several)
-                layers.append(Node(called, target.process, other.name, label))
-            nodes += [*bases, *layers]
-            experts = [(ordered[0], target.name), *((n.label, n.name) for n in layers)]
+                layers.append(Branch(called, target.process, other.name, label))
+            branches += [*bases, *layers]
+            experts = [(ordered[0], target.name), *((b.label, b.name) for b in layers)]
             blends.append(Blend(f"mixture[{name}]", name, ordered[0], tuple(experts)))
-        _check_keys(self, data, [n.label for n in nodes if n.parent is not None])
-        return Plan(tuple(nodes), tuple(blends))
-
-    @float64
-    def build(self, data: Dataset, key: Any = 0) -> Tree:
-        """Make the tree with untrained parts."""
-        return _build(self, data, key)
+        _check_keys(self, data, [b.label for b in branches if b.parent is not None])
+        return Plan(tuple(branches), tuple(blends))
 
     def _target(self, data: Dataset) -> Process:
         if self.target is None and self.order is None:
@@ -162,7 +196,7 @@ class MRDGP:
 
 
 @dataclasses.dataclass(frozen=True)
-class Cascade:
+class Cascade(_Deep):
     """The baseline MR-CASCADE: a chain of deep GPs from the coarsest source to the target.
 
     `chain` lists sources, or pairs (source, task), coarsest first and target last. The first has a
@@ -196,18 +230,13 @@ class Cascade:
 
     @property
     def mixing(self) -> str:
-        """The last node alone predicts."""
+        """The last branch alone predicts."""
         return "average"
 
     @property
     def variance(self) -> str:
         """How experts are joined: there is one."""
         return "mixture"
-
-    @property
-    def stages(self) -> tuple[str, ...]:
-        """The stages of a fit."""
-        return _stages(self.schedule)
 
     def view(self, data: Dataset) -> Dataset:
         """Return the sources of the chain, in its order, and warn of those it leaves out."""
@@ -223,33 +252,19 @@ class Cascade:
         """Return the chain for a dataset."""
         chain = [_process(data, name, "Cascade: ") for name in self.chain]
         several = len({task for _, task in chain}) > 1
-        nodes = [Node(_called("base", *chain[0], several), chain[0])]
+        branches = [Branch(_called("base", *chain[0], several), chain[0])]
         for process in chain[1:]:
-            before = nodes[-1]
+            before = branches[-1]
             name = _called("expert", *process, several)
-            nodes.append(Node(name, process, before.name, before.process[0]))
-        # The last node of a task alone speaks for it.
-        last = {node.process[1]: node for node in nodes}
+            branches.append(Branch(name, process, before.name, before.process[0]))
+        # The last branch of a task alone speaks for it.
+        last = {branch.process[1]: branch for branch in branches}
         blends = [
-            Blend(f"mixture[{task}]", task, node.process[0], ((node.process[0], node.name),))
-            for task, node in last.items()
+            Blend(f"mixture[{task}]", task, branch.process[0], ((branch.process[0], branch.name),))
+            for task, branch in last.items()
         ]
-        _check_keys(self, data, [n.label for n in nodes[1:]])
-        return Plan(tuple(nodes), tuple(blends))
-
-    @float64
-    def build(self, data: Dataset, key: Any = 0) -> Tree:
-        """Make the chain with untrained parts."""
-        return _build(self, data, key)
-
-
-def _build(recipe: Any, data: Dataset, key: Any) -> Tree:
-    def make(_: str, part: MRGP, seen: Dataset, weight: float) -> Made:
-        scaling, gp = Scaling.of(seen), part.build(seen, key)
-        record = scaling.record(seen.observations[0], weight)
-        return Made(gp, to_numpy(conditioned(gp, [record])), scaling)
-
-    return grow(recipe, recipe.plan(data), data, make, key=key)[0]
+        _check_keys(self, data, [branch.label for branch in branches[1:]])
+        return Plan(tuple(branches), tuple(blends))
 
 
 def _called(kind: str, name: str, task: str, several: bool) -> str:
@@ -277,10 +292,6 @@ def _size(support: Support, extent: np.ndarray) -> float:
     """Return the typical width of regions, relative to the domain, over all inputs."""
     lower, upper = (np.asarray(side) for side in support.bounds)
     return float(np.sum(np.median(upper - lower, 0) / extent))
-
-
-def _stages(schedule: Any) -> tuple[str, ...]:
-    return SCHEDULES[schedule] if isinstance(schedule, str) else tuple(schedule)
 
 
 def _check_choice(recipe: Any, name: str, choices: Any, more: str = "") -> None:

@@ -1,37 +1,64 @@
-"""Grow a tree of GPs part by part: bases on their own data, layers on paths of their parents."""
+"""How a tree of GPs comes about, part by part: what each explains, and how it joins the others.
+
+A base explains the values of its own source; a layer explains those of the target, over paths of
+its parent. Whoever makes the parts goes through the branches of a plan in order:
+
+    growth = Growth.begin(recipe, plan, data, weights, key)
+    for branch in plan.branches:
+        wanted = growth.wanted(branch)
+        if wanted is not None:
+            growth = growth.joined(wanted, made)  # made: a GP fitted to wanted.data, and its state
+"""
 
 import dataclasses
 import warnings
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
-from mrgp.data import Dataset, Observations, Scaling, as_seed, process_weights
-from mrgp.gp import Posterior
-from mrgp.kernels import Kernel, Matern32, Separable, Stationary, single_kernels
-from mrgp.models.layers import VALUE, layer_observations, layer_recipe, overlap, with_excess
-from mrgp.models.mrgp import MRGP
-from mrgp.models.parts import Blend, Node, Part
-from mrgp.models.recipe import Process
-from mrgp.models.single import SingleGP
-from mrgp.models.tasks import typical_total
-from mrgp.models.tree import States, Tree
-from mrgp.parameters import LogNormal, positive
+from mrgp.data import Dataset, Observations, Record, Scaling, as_seed, process_weights, spread_of
+from mrgp.gp import Posterior, nodes_of
+from mrgp.kernels import (
+    RBF,
+    Constant,
+    Kernel,
+    Linear,
+    Matern32,
+    Separable,
+    Stationary,
+    single_kernels,
+)
+from mrgp.models.contract import Process
+from mrgp.models.linear import LinearModel
+from mrgp.models.mrgp import COLLAPSED_LIMIT, MRGP
+from mrgp.models.noise import typical_total
+from mrgp.models.parts import Blend, Branch, Part, States
+from mrgp.models.tree import Tree
+from mrgp.parameters import LogNormal, fixed, positive
+from mrgp.supports import Geometry, Nodes, Support
+
+VALUE = "value"
+"""The name under which a layer's kernel sees the values of its parent."""
 
 COARSE_NOISE_SHARE, COARSE_NOISE_LOG_SD, COARSE_NOISE_FLOOR = 0.01, 1.0, 1e-6
 LINK_LOG_SD = 0.1
 FLOOR_ROWS = 2000
 LEAST = 1e-12
+OVERLAP = 0.5
+BEND_LENGTH, BEND_LENGTH_LOG_SD = 1.0, 0.5
+BEND_SHARE, BEND_LOG_SD = 0.1, 1.0
+FEW, MANY = 50, 200
+SCARCE = 5
 
 
 class Plan(NamedTuple):
-    """What a recipe makes of a dataset: the nodes in order, and the mixtures."""
+    """What a recipe makes of a dataset: the branches in order, and the mixtures."""
 
-    nodes: tuple[Node, ...]
+    branches: tuple[Branch, ...]
     blends: tuple[Blend, ...]
 
 
@@ -44,89 +71,296 @@ class Made(NamedTuple):
     array([4.])
     """
 
-    gp: SingleGP
+    gp: LinearModel
     state: Posterior
     scaling: Scaling
 
 
-@runtime_checkable
-class Make(Protocol):
-    """How a part comes about, from its name, recipe, data and composite weight."""
+class Wanted(NamedTuple):
+    """The GP that a branch needs: its recipe, what it is to explain, and with which weight.
 
-    def __call__(self, name: str, recipe: MRGP, data: Dataset, weight: float, /) -> Made:
-        """Make the part."""
-        ...
+    A layer explains what `slope` times its parent leaves of some `rows` of the target.
+    """
+
+    branch: Branch
+    recipe: MRGP
+    data: Dataset
+    weight: float
+    slope: Float[np.ndarray, ""]
+    rows: Int[np.ndarray, " r"] | None = None
 
 
-def grow(
-    recipe: Any, plan: Plan, data: Dataset, make: Make, weights: Any = None, key: Any = 0
-) -> tuple[Tree, States]:
-    """Make the parts of a tree in order, each from its own data, and join them.
-
-    A layer whose parent says nothing where the target was observed is left out, with a warning; in
-    a chain, which would break, that is an error.
+@dataclasses.dataclass(frozen=True)
+class Growth:
+    """A tree with the parts that it has so far, and their posteriors.
 
     >>> import mrgp
     >>> from mrgp.models import conditioned
-    >>> def make(name, recipe, data, weight):
-    ...     gp, scaling = recipe.build(data), Scaling.of(data)
-    ...     return Made(gp, conditioned(gp, [scaling.record(*data, weight)]), scaling)
     >>> data = Dataset([Observations(mrgp.points([[0.0], [2.0]]), [3.0, 5.0], name="sites")])
-    >>> recipe = mrgp.MRDGP()
-    >>> tree, states = grow(recipe, recipe.plan(data), data, make)
-    >>> [(name, state.alpha.shape) for name, state in states.items()]
-    [('base[sites]', (2,))]
+    >>> growth = Growth.begin(mrgp.MRDGP(), mrgp.MRDGP().plan(data), data)
+    >>> wanted = growth.wanted(growth.plan.branches[0])
+    >>> gp, scaling = wanted.recipe.build(wanted.data), Scaling.of(wanted.data)
+    >>> state = conditioned(gp, scaling.records(wanted.data))
+    >>> list(growth.joined(wanted, Made(gp, state, scaling)).states)
+    ['base[sites]']
     """
-    by_process = process_weights(weights, data.processes)
-    tree, states, zero = _seedling(recipe, data, key), {}, np.zeros(())
-    for node in plan.nodes:
-        observed, weight = data[node.process], by_process[node.process]
-        if node.parent is None:
-            base = _base_recipe(recipe, plan, tree, node, data)
-            made = make(node.name, base, Dataset([observed]), weight)
-            part = Part(made.gp, made.scaling, zero, zero, zero)
-            part = with_floor(part, made.state, observed)
-        elif node.parent in {*tree.parts, *(blend.name for blend in tree.blends)}:
-            rows = overlap(tree, states, node, observed)
-            if not len(rows):
-                _say_apart(plan, node, data)
-                continue
-            seen, slope = layer_observations(tree, states, node, observed.dropna()[rows], recipe)
-            layer = layer_recipe(recipe, node, seen, observed)
-            made = make(node.name, layer, Dataset([seen]), weight / tree.samples)
-            part = Part(made.gp, made.scaling, slope, zero, zero, rows)
-        else:
-            continue
-        states = states | {node.name: made.state}
-        tree = dataclasses.replace(
-            tree, parts=tree.parts | {node.name: part}, nodes=(*tree.nodes, node)
+
+    recipe: Any
+    plan: Plan
+    data: Dataset
+    weights: dict[Process, float]
+    tree: Tree
+    states: States
+
+    @classmethod
+    def begin(
+        cls, recipe: Any, plan: Plan, data: Dataset, weights: Any = None, key: Any = 0
+    ) -> "Growth":
+        """Begin with a tree that has no parts, and refuse what no part could have."""
+        for name in recipe.deep_inputs:
+            if name not in data.inputs:
+                raise ValueError(
+                    f"deep_inputs: no input is named {name!r}; the inputs are {data.inputs}."
+                )
+        _check_maps(recipe)
+        tree = Tree(
+            parts={},
+            branches=(),
+            blends=(),
+            processes=data.processes,
+            inputs=data.inputs,
+            beside=tuple(data.inputs.index(name) for name in recipe.deep_inputs),
+            mixing=recipe.mixing,
+            combine=recipe.variance,
+            samples=int(recipe.samples),
+            seed=as_seed(key),
+            rule=recipe.quadrature,
         )
-        if node.parent is not None:
-            tree = with_excess(tree, states, node, observed)
-        tree = dataclasses.replace(tree, blends=_blends(tree, plan))
-    return tree, states
+        return cls(recipe, plan, data, process_weights(weights, data.processes), tree, {})
+
+    def wanted(self, branch: Branch) -> Wanted | None:
+        """Return the part that comes next, or None where its parent is not there.
+
+        A layer whose parent says nothing where the target was observed is left out, with a
+        warning; in a chain, which would break, that is an error.
+        """
+        observed, weight = self.data[branch.process], self.weights[branch.process]
+        if branch.parent is None:
+            made = Dataset([observed])
+            return Wanted(branch, self._base_recipe(branch), made, weight, np.zeros(()))
+        if branch.parent not in {*self.tree.parts, *(blend.name for blend in self.tree.blends)}:
+            return None
+        rows = self._overlap(branch, observed)
+        if not len(rows):
+            self._say_apart(branch)
+            return None
+        seen, slope = self._layer_data(branch, observed.dropna()[rows])
+        layer = layer_recipe(self.recipe, branch, seen, observed)
+        return Wanted(branch, layer, Dataset([seen]), weight / self.tree.samples, slope, rows)
+
+    def joined(self, wanted: Wanted, made: Made) -> "Growth":
+        """Return the tree with one more part."""
+        branch, zero = wanted.branch, np.zeros(())
+        part = Part(made.gp, made.scaling, wanted.slope, zero, zero, wanted.rows)
+        parts = self.tree.parts | {branch.name: part}
+        states = self.states | {branch.name: made.state}
+        blends = tuple(
+            blend._replace(experts=experts)
+            for blend in self.plan.blends
+            if (experts := tuple(pair for pair in blend.experts if pair[1] in parts))
+        )
+        branches = (*self.tree.branches, branch)
+        tree = dataclasses.replace(self.tree, parts=parts, branches=branches, blends=blends)
+        tree = with_constants(tree, states, branch, self.data[branch.process])
+        return dataclasses.replace(self, tree=tree, states=states)
+
+    def _base_recipe(self, branch: Branch) -> MRGP:
+        """Return the MR-GP of one process."""
+        recipe, observed = self.recipe, self.data[branch.process]
+        kernel, noise = given_for(recipe.kernel_base, branch.process), None
+        source, task = branch.process
+        target = next(blend.target for blend in self.plan.blends if blend.task == task)
+        if source != target and recipe.priors:
+            noise = _quiet(observed)
+            bases = {b.process: self.tree.parts[b.name] for b in self.tree.branches if not b.parent}
+            fewer = _count(observed) <= _count(self.data[target, task])
+            if (target, task) in bases and fewer and not isinstance(recipe.kernel_base, Mapping):
+                kernel = _linked(kernel, bases[target, task].gp.kernel)
+        return MRGP(
+            kernel=kernel,
+            inducing=given_for(recipe.inducing, branch.process),
+            method=recipe.method,
+            priors=recipe.priors,
+            quadrature=recipe.quadrature,
+            noise=noise,
+        )
+
+    def _overlap(self, branch: Branch, observed: Observations) -> Int[np.ndarray, " r"]:
+        """Return the values of a target in whose regions a branch's parent knows something."""
+        support = _as_record(observed.dropna()).support
+        known = _reliability(self.tree, self.states, str(branch.parent), support)
+        return np.flatnonzero(np.asarray(known) >= OVERLAP)
+
+    def _say_apart(self, branch: Branch) -> None:
+        target, parent = self.data[branch.process], str(branch.parent)
+        text = (
+            f"{target.label} has no value where {parent} knows anything: the two do not overlap,"
+            " and no map from the one to the other can be learned."
+        )
+        if all(len(blend.experts) == 1 for blend in self.plan.blends):
+            raise ValueError(f"{text} Leave that source out of the chain.")
+        warnings.warn(
+            f"{text} {branch.name} is left out; the source can still be predicted.", stacklevel=7
+        )
+
+    def _layer_data(
+        self, branch: Branch, observed: Observations
+    ) -> tuple[Observations, Float[np.ndarray, ""]]:
+        """Return what a layer is to explain, once for each path of its parent, and the slope.
+
+        With an identity for a mean, the layer explains what the parent's values leave of the
+        target's; values of another task are first brought to the target's spread.
+        """
+        record, identity = _as_record(observed), self.recipe.mean_deep == "identity"
+        slope = np.asarray(1.0 if identity else 0.0)
+        found = _paths_record(self.tree, self.states, branch, record, jnp.asarray(slope))
+        if identity and self.tree.task_of(str(branch.parent)) != branch.process[1]:
+            values = np.asarray(found.support.atoms().lower)[..., 0]
+            slope = np.asarray(spread_of(observed) / (np.std(values) or 1.0))
+            found = _paths_record(self.tree, self.states, branch, record, jnp.asarray(slope))
+        atoms = found.support.atoms()
+        support = Nodes(
+            np.asarray(atoms.lower),
+            np.asarray(atoms.weights),
+            inputs=(VALUE, *self.recipe.deep_inputs),
+            kind=observed.support.kind,
+        )
+        source, task = branch.process
+        return Observations(support, np.asarray(found.y), task=task, name=source), slope
 
 
-def _seedling(recipe: Any, data: Dataset, key: Any) -> Tree:
-    for name in recipe.deep_inputs:
-        if name not in data.inputs:
-            raise ValueError(
-                f"deep_inputs: no input is named {name!r}; the inputs are {data.inputs}."
-            )
-    _check_maps(recipe)
-    return Tree(
-        parts={},
-        nodes=(),
-        blends=(),
-        processes=data.processes,
-        inputs=data.inputs,
-        beside=tuple(data.inputs.index(name) for name in recipe.deep_inputs),
-        mixing=recipe.mixing,
-        combine=recipe.variance,
-        samples=int(recipe.samples),
-        seed=as_seed(key),
-        rule=recipe.quadrature,
+def refreshed(tree: Tree, states: States, data: Dataset) -> Tree:
+    """Return a tree whose constants are those of new parameters and posteriors."""
+    for branch in tree.branches:
+        tree = with_constants(tree, states, branch, data[branch.process])
+    return tree
+
+
+def with_constants(tree: Tree, states: States, branch: Branch, observed: Observations) -> Tree:
+    """Record what a base knows where it has data, or by how much a layer missed the target."""
+    part = tree.parts[branch.name]
+    if branch.parent is None:
+        part = dataclasses.replace(part, floor=_floor(part, states[branch.name], observed))
+    else:
+        part = dataclasses.replace(part, excess=np.zeros(()))
+        tree = dataclasses.replace(tree, parts=tree.parts | {branch.name: part})
+        part = dataclasses.replace(part, excess=_excess(tree, states, branch, observed))
+    return dataclasses.replace(tree, parts=tree.parts | {branch.name: part})
+
+
+def _floor(part: Part, state: Posterior, observed: Observations) -> Float[np.ndarray, ""]:
+    """Return the variance that a base has where there are data."""
+    seen = observed.dropna().support
+    rows = np.unique(np.linspace(0, len(seen) - 1, min(len(seen), FLOOR_ROWS)).astype(int))
+    centres = jnp.asarray(seen[rows].collapse().atoms().lower)
+    # The median, not the least: one place known well must not make all others look unknown.
+    found, prior = (np.asarray(v) for v in _variances(part, state, centres))
+    return np.asarray(max(float(np.median(found)), LEAST * float(np.median(prior))))
+
+
+def _excess(
+    tree: Tree, states: States, branch: Branch, observed: Observations
+) -> Float[np.ndarray, ""]:
+    """Return by how much a layer missed the target, beyond the target's own noise.
+
+    A layer's noise has in it the target's, the spread of the paths and the layer's own variance,
+    of which a prediction gives account anyway. What is left is uncertainty about the target.
+    """
+    part = tree.parts[branch.name]
+    support = _as_record(observed.dropna()[part.rows]).support
+    told, total = _account(tree, states, branch.name, support)
+    noise = part.gp.observation_noise(branch.process) - tree.observation_noise(branch.process)
+    return np.asarray(max(0.0, noise - float(told)) / float(total))
+
+
+@eqx.filter_jit
+def _variances(
+    part: Part, state: Posterior, x: Float[Array, "b s d"]
+) -> tuple[Float[Array, "b s"], Float[Array, "b s"]]:
+    return part.at_nodes(state, x).variance, part.prior_variance(x)
+
+
+@eqx.filter_jit
+def _reliability(tree: Tree, states: States, name: str, support: Support) -> Float[Array, " n"]:
+    x, weights = nodes_of(support, tree.rule)
+    size = jnp.abs(weights) / jnp.sum(jnp.abs(weights), 1, keepdims=True)
+    return jnp.sum(size * tree.training_paths(states).reliability(name, x), 1)
+
+
+@eqx.filter_jit
+def _paths_record(
+    tree: Tree, states: States, branch: Branch, record: Record, slope: Array
+) -> Record:
+    return tree.layer_data(states, branch, record, slope)
+
+
+@eqx.filter_jit
+def _account(tree: Tree, states: States, name: str, support: Support) -> tuple[Array, Array]:
+    """Return the mean variance that a layer gives for regions, and the mean square of L 1."""
+    means, variances = tree.training_paths(states).over_regions(name, support)
+    _, weights = nodes_of(support, tree.rule)
+    return jnp.mean(jnp.mean(variances, 1) + jnp.var(means, 1)), jnp.mean(weights.sum(1) ** 2)
+
+
+def _as_record(observed: Observations) -> Record:
+    support = observed.support.shift(np.zeros(observed.support.dimension))
+    return Record(support, observed.y, None, np.ones(()), likelihood=observed.likelihood)
+
+
+def layer_recipe(recipe: Any, branch: Branch, seen: Observations, target: Observations) -> MRGP:
+    """Return the MR-GP of a layer over values of its parent, and the inputs beside them."""
+    given = recipe.kernel_deep
+    if isinstance(given, Mapping):
+        given = given.get(str(branch.label))
+    few = FEW if seen.support.dimension == 1 else MANY
+    scarce = len(seen) < SCARCE * int(recipe.samples)
+    spread = max(spread_of(seen), spread_of(target) if scarce else 0.0)
+    if given is None:
+        given = default_map(seen, recipe.deep_inputs, spread, scarce)
+    return MRGP(
+        kernel=given,
+        inducing=few if recipe.inducing_deep is None else recipe.inducing_deep,
+        method="svgp" if len(seen) > COLLAPSED_LIMIT else "collapsed",
+        mean="linear" if recipe.mean_deep == "linear" else "constant",
+        priors=recipe.priors,
+        quadrature=recipe.quadrature,
     )
+
+
+def default_map(
+    seen: Observations, beside: tuple[str, ...], spread: float, scarce: bool = False
+) -> Kernel:
+    """Return a kernel of smooth maps: a line, a bend, and with inputs beside, both drifting.
+
+    The line extrapolates, and the uncertainty of its slope with it (theory 5.2). The bend is
+    expected to be small, and as wide as the range of the values. Where values are `scarce`, what
+    they leave does not tell how wrong a line may be: its slope is then uncertain by about one, and
+    its level by the spread of the target.
+    """
+    length = BEND_LENGTH * float(Geometry.of([seen.support]).extent[0])
+    small = BEND_SHARE * spread**2
+    bend = RBF(
+        lengthscale=positive(length, LogNormal(length, BEND_LENGTH_LOG_SD)),
+        variance=positive(small, LogNormal(small, BEND_LOG_SD)),
+        dims=VALUE,
+    )
+    line = Linear(dims=VALUE) + Constant()
+    if scarce:
+        line = Linear(dims=VALUE, variance=fixed(1.0)) + Constant(variance=fixed(spread**2))
+    if not beside:
+        return line + bend
+    drift = Matern32(product=True, dims=beside)
+    return line + bend + drift + Linear(dims=VALUE) * Matern32(product=True, dims=beside)
 
 
 def _check_maps(recipe: Any) -> None:
@@ -142,79 +376,6 @@ def _check_maps(recipe: Any) -> None:
                     f"kernel_deep: maps have no input {unknown[0]!r}; they see {seen}. Name it in"
                     f" deep_inputs=({unknown[0]!r},) too."
                 )
-
-
-def _blends(tree: Tree, plan: Plan) -> tuple[Blend, ...]:
-    """Return the mixtures with the experts that there are so far."""
-    found = []
-    for blend in plan.blends:
-        experts = tuple(pair for pair in blend.experts if pair[1] in tree.parts)
-        if experts:
-            found.append(blend._replace(experts=experts))
-    return tuple(found)
-
-
-def _say_apart(plan: Plan, node: Node, data: Dataset) -> None:
-    target, parent = data[node.process], str(node.parent)
-    text = (
-        f"{target.label} has no value where {parent} knows anything: the two do not overlap, and no"
-        " map from the one to the other can be learned."
-    )
-    if all(len(blend.experts) == 1 for blend in plan.blends):
-        raise ValueError(f"{text} Leave that source out of the chain.")
-    warnings.warn(
-        f"{text} {node.name} is left out; the source can still be predicted.", stacklevel=7
-    )
-
-
-def refreshed(tree: Tree, states: States, data: Dataset) -> Tree:
-    """Return a tree whose constants are those of new parameters and posteriors."""
-    for node in tree.nodes:
-        if node.parent is None:
-            part = with_floor(tree.parts[node.name], states[node.name], data[node.process])
-            tree = dataclasses.replace(tree, parts=tree.parts | {node.name: part})
-        else:
-            tree = with_excess(tree, states, node, data[node.process])
-    return tree
-
-
-def with_floor(part: Part, state: Posterior, observed: Observations) -> Part:
-    """Record the variance that a base has where there are data."""
-    seen = observed.dropna().support
-    rows = np.unique(np.linspace(0, len(seen) - 1, min(len(seen), FLOOR_ROWS)).astype(int))
-    centres = jnp.asarray(seen[rows].collapse().atoms().lower)
-    # The median, not the least: one place known well must not make all others look unknown.
-    found, prior = (np.asarray(v) for v in _variances(part, state, centres))
-    floor = max(float(np.median(found)), LEAST * float(np.median(prior)))
-    return dataclasses.replace(part, floor=np.asarray(floor))
-
-
-@eqx.filter_jit
-def _variances(
-    part: Part, state: Posterior, x: Float[Array, "b s d"]
-) -> tuple[Float[Array, "b s"], Float[Array, "b s"]]:
-    return part.at_nodes(state, x).variance, part.prior_variance(x)
-
-
-def _base_recipe(recipe: Any, plan: Plan, tree: Tree, node: Node, data: Dataset) -> MRGP:
-    """Return the MR-GP of one process."""
-    kernel, noise = given_for(recipe.kernel_base, node.process), None
-    source, task = node.process
-    target = next(blend.target for blend in plan.blends if blend.task == task)
-    if source != target and recipe.priors:
-        noise = _quiet(data[node.process])
-        bases = {n.process: tree.parts[n.name] for n in tree.nodes if n.parent is None}
-        fewer = _count(data[node.process]) <= _count(data[target, task])
-        if (target, task) in bases and fewer and not isinstance(recipe.kernel_base, Mapping):
-            kernel = _linked(kernel, bases[target, task].gp.kernel)
-    return MRGP(
-        kernel=kernel,
-        inducing=given_for(recipe.inducing, node.process),
-        method=recipe.method,
-        priors=recipe.priors,
-        quadrature=recipe.quadrature,
-        noise=noise,
-    )
 
 
 def given_for(given: Any, process: Process) -> Any:
@@ -235,7 +396,7 @@ def _quiet(observed: Observations) -> dict[str, Any] | None:
     """
     if observed.noise_variance is not None or _count(observed) < 2:
         return None
-    spread = float(Scaling.of(Dataset([observed])).scale[0]) * typical_total(observed)
+    spread = spread_of(observed) * typical_total(observed)
     usual = COARSE_NOISE_SHARE * spread**2
     prior = LogNormal(usual, COARSE_NOISE_LOG_SD)
     floor = COARSE_NOISE_FLOOR * spread**2

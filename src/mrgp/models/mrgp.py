@@ -7,13 +7,15 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from mrgp._types import float64
-from mrgp.data import Dataset, Scaling, as_seed
-from mrgp.gp import Inducing, Whitened, needs_nodes, start_locations
+from mrgp.data import Dataset, Frame, Scaling, as_seed
+from mrgp.gp import Collapsed, Exact, Inducing, Solver, needs_nodes, start_locations
 from mrgp.kernels import Binding, Kernel, Matern32
-from mrgp.models.single import SingleGP, prior_q
-from mrgp.models.tasks import start_noise, typical_total
-from mrgp.parameters import LogNormal, Parameter, fixed, positive, real, stretched, unwrap
-from mrgp.supports import DEFAULT_RULE, Geometry, Rule, Support
+from mrgp.models.contract import PlainRecipe, refuse_likelihoods
+from mrgp.models.linear import LinearModel, prior_q
+from mrgp.models.noise import Diagonal
+from mrgp.models.readouts import OneField
+from mrgp.parameters import LogNormal, Parameter, fixed, positive, real, unwrap
+from mrgp.supports import DEFAULT_RULE, Geometry, Rule
 
 Method = Literal["auto", "exact", "collapsed", "svgp"]
 Bias = Literal["none", "offset", "affine"]
@@ -26,7 +28,7 @@ RATIO_LOG_SD = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
-class MRGP:
+class MRGP(PlainRecipe):
     """The multi-resolution GP: one latent field observed by every source through its own support.
 
     `method` is "exact", "collapsed" (sparse, by inducing inputs) or "svgp" (sparse, trained on
@@ -86,12 +88,8 @@ class MRGP:
                     f" parameter such as mrgp.positive(0.1); got {value!r}."
                 )
 
-    def view(self, data: Dataset) -> Dataset:
-        """Return the data as they are."""
-        return data
-
     @float64
-    def build(self, data: Dataset, key: Any = 0) -> SingleGP:
+    def build(self, data: Dataset, key: Any = 0, frame: Frame | None = None) -> LinearModel:
         """Make the model for a dataset of one task, with starting values and priors."""
         if len(data.tasks) != 1:
             raise ValueError(
@@ -99,31 +97,25 @@ class MRGP:
                 " data.select(task=...)."
             )
         target = self.target_of(data)
-        scaling = Scaling.of(data)
-        supports = tuple(o.dropna().support.shift(scaling.centre) for o in data)
-        geometry = Geometry.of(data.supports)
+        self._check_sources(data)
+        scaling, geometry = frame or Frame.of(data)
         spread = float(scaling.scale[0])
         kernel = Matern32(product=True) if self.kernel is None else self.kernel
         bound = kernel.bind(Binding(geometry, spread**2, self.priors))
         others = [source for source in data.sources if source != target]
-        locations = self._place(data, supports, scaling, bound, key)
-        return SingleGP(
-            kernel=bound,
-            mean=self._start_mean(geometry, spread, float(scaling.offset[0])),
-            offset={s: real(0.0, scale=spread) for s in others if self.bias != "none"},
-            ratio={s: self._start_ratio() for s in others if self.bias == "affine"},
-            noise_variance=self._start_noises(data, spread),
-            known_noise={
-                o.name: np.asarray(o.noise_variance[o.observed].mean())
-                for o in data
-                if o.noise_variance is not None
-            },
-            locations=locations,
-            q=self._start_q(data, locations),
+        solver = self._solver(data, scaling, bound, key)
+        refuse_likelihoods(solver, data, "MRGP")
+        return LinearModel(
+            solver=solver,
+            readout=OneField(
+                mean=self._start_mean(geometry, spread, float(scaling.offset[0])),
+                offset={s: real(0.0, scale=spread) for s in others if self.bias != "none"},
+                ratios={s: self._start_ratio() for s in others if self.bias == "affine"},
+                target=target,
+            ),
+            noise=Diagonal.of(data, scaling, self.priors, self.noise),
             processes=data.processes,
             inputs=data.inputs,
-            target=target,
-            rule=self.quadrature,
         )
 
     def target_of(self, data: Dataset) -> str:
@@ -144,52 +136,32 @@ class MRGP:
         count = 1 if self.mean == "constant" else len(scales)
         return real(np.zeros(count), scale=scales[:count])
 
-    def _start_noises(self, data: Dataset, spread: float) -> dict[str, Parameter]:
-        given = dict(self.noise or {})
-        for source in given:
+    def _check_sources(self, data: Dataset) -> None:
+        for source in self.noise or ():
             if source not in data.sources or data[source].noise_variance is not None:
                 raise ValueError(
                     f"MRGP: noise= has {source!r}, which is not a source with a noise to learn; the"
                     f" sources are {data.sources}."
                 )
-        noises = {}
-        for o in data:
-            if o.noise_variance is not None:
-                continue
-            usual = start_noise(spread * typical_total(o), self.priors)
-            value = given.get(o.name, usual)
-            if not isinstance(value, Parameter):
-                value = stretched(usual, float(value) / float(usual.value))
-            noises[o.name] = value
-        return noises
 
     def _start_ratio(self) -> Parameter:
         prior = LogNormal(np.ones(()), np.asarray(RATIO_LOG_SD)) if self.priors else None
         return positive(1.0, prior)
-
-    def _start_q(self, data: Dataset, locations: Parameter | None) -> Whitened | None:
-        if locations is None or not self.goes_by_minibatches(data):
-            return None
-        return prior_q(locations.raw.shape[0])
 
     def goes_by_minibatches(self, data: Dataset) -> bool:
         """Tell whether a fit is trained on minibatches of these data."""
         count = sum(int(o.observed.sum()) for o in data)
         return self.method == "svgp" or (self.method == "auto" and count > COLLAPSED_LIMIT)
 
-    def _place(
-        self,
-        data: Dataset,
-        supports: tuple[Support, ...],
-        scaling: Scaling,
-        kernel: Kernel,
-        key: Any,
-    ) -> Parameter | None:
+    def _solver(self, data: Dataset, scaling: Scaling, kernel: Kernel, key: Any) -> Solver:
         small = self.inducing is None and exact_is_cheap(data, unwrap(kernel), self.quadrature)
         if self.method == "exact" or (self.method == "auto" and small):
-            return None
+            return Exact((kernel,), self.quadrature)
+        supports = tuple(o.dropna().support.shift(scaling.centre) for o in data)
         inducing = Inducing.parse(self.inducing)
-        return start_locations(inducing, supports, scaling.centre, unwrap(kernel), as_seed(key))
+        placed = start_locations(inducing, supports, scaling.centre, unwrap(kernel), as_seed(key))
+        q = prior_q(placed.raw.shape[0]) if self.goes_by_minibatches(data) else None
+        return Collapsed((kernel,), placed, q, self.quadrature)
 
 
 def exact_is_cheap(data: Dataset, kernel: Kernel, rule: Rule) -> bool:

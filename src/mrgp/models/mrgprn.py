@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from mrgp._types import float64
-from mrgp.data import Dataset, Scaling, as_seed
-from mrgp.gp import EntropyBound, Inducing, Moments, start_locations
+from mrgp.data import Dataset, Frame, Scaling, as_seed
+from mrgp.gp import Collapsed, EntropyBound, Exact, Inducing, Moments, start_locations
 from mrgp.kernels import (
     RBF,
     Binding,
@@ -21,11 +21,13 @@ from mrgp.kernels import (
     has_white,
     single_kernels,
 )
-from mrgp.models.coregionalised import Coregionalised
+from mrgp.models.contract import Fitted, PlainRecipe, refuse_likelihoods
 from mrgp.models.factors import Factors, prior_q, spread_q, trained_q
+from mrgp.models.linear import LinearModel
 from mrgp.models.mrgp import exact_is_cheap
 from mrgp.models.network import Network, Schedule
-from mrgp.models.tasks import Tasks
+from mrgp.models.noise import Diagonal
+from mrgp.models.readouts import Levels, Mixed
 from mrgp.parameters import (
     LogNormal,
     Normal,
@@ -51,7 +53,7 @@ START_VARIANCE = 1e-2
 
 
 @dataclasses.dataclass(frozen=True)
-class MRGPRN:
+class MRGPRN(PlainRecipe):
     """The multi-resolution GP regression network: tasks that share latent functions.
 
     Task p is sum_q W_pq f_q, where weights and latent functions are all GPs, so that the mixing of
@@ -148,9 +150,10 @@ class MRGPRN:
                 " no meaning; leave it out."
             )
 
-    def view(self, data: Dataset) -> Dataset:
-        """Return the data as they are."""
-        return data
+    @property
+    def fitted(self) -> Fitted:
+        """A network's posterior is found block by block, that of constant weights at once."""
+        return "whole" if self.kernel_w == "constant" else "blocks"
 
     def latents_of(self, data: Dataset) -> int:
         """Return how many latent functions the tasks of a dataset share."""
@@ -158,62 +161,53 @@ class MRGPRN:
 
     @float64
     def build(
-        self, data: Dataset, key: Any = 0, like: Dataset | None = None
-    ) -> Network | Coregionalised:
-        """Make the model for a dataset, with starting values and priors.
-
-        `like` is the dataset whose scaling and geometry count, where `data` is a sample of it.
-        """
-        world = data if like is None else like
-        scaling, geometry = Scaling.of(world), Geometry.of(world.supports)
-        linear = self._linear(data, scaling, geometry, as_seed(key))
+        self, data: Dataset, key: Any = 0, frame: Frame | None = None
+    ) -> Network | LinearModel:
+        """Make the model for a dataset, with starting values and priors."""
+        frame = frame or Frame.of(data)
+        linear = self._linear(data, frame, as_seed(key))
+        refuse_likelihoods(linear.solver, data, "MRGPRN")
         if self.kernel_w == "constant":
             return linear
-        return self._network(data, linear, scaling, geometry, as_seed(key))
+        return self._network(data, linear, frame, as_seed(key))
 
-    def _linear(
-        self, data: Dataset, scaling: Scaling, geometry: Geometry, seed: int
-    ) -> Coregionalised:
+    def _linear(self, data: Dataset, frame: Frame, seed: int) -> LinearModel:
         latents = self.latents_of(data)
-        kernels = self._kernels_f(latents, geometry)
+        kernels = self._kernels_f(latents, frame.geometry)
         affordable = all(exact_is_cheap(data, unwrap(k), self.quadrature) for k in kernels)
-        locations = None
+        solver: Exact | Collapsed = Exact(kernels, self.quadrature)
         if self.kernel_w == "constant" and not (affordable and self.inducing_f is None):
-            locations = self._locate_f(data, scaling, kernels[0], seed)
-        zero = self.mean == "zero"
-        return Coregionalised(
-            kernels=kernels,
-            weights=self._start_weights(len(data.tasks), latents),
-            tasks=Tasks.of(data, scaling, zero_mean=zero, priors=self.priors),
-            locations=locations,
+            locations = self._locate_f(data, frame.scaling, kernels[0], seed)
+            solver = Collapsed(kernels, locations, rule=self.quadrature)
+        weights = self._start_weights(len(data.tasks), latents)
+        return LinearModel(
+            solver=solver,
+            readout=Mixed(weights, Levels.of(frame.scaling, self.mean == "zero")),
+            noise=Diagonal.of(data, frame.scaling, self.priors),
+            processes=data.processes,
             inputs=data.inputs,
-            rule=self.quadrature,
         )
 
-    def _network(
-        self,
-        data: Dataset,
-        linear: Coregionalised,
-        scaling: Scaling,
-        geometry: Geometry,
-        seed: int,
-    ) -> Network:
-        latents = len(linear.kernels)
-        weights = tuple(self._kernels_w(latents, geometry) for _ in data.tasks)
-        locations_f = self._locate_f(data, scaling, linear.kernels[0], seed)
+    def _network(self, data: Dataset, linear: LinearModel, frame: Frame, seed: int) -> Network:
+        kernels = linear.solver.kernels
+        latents = len(kernels)
+        weights = tuple(self._kernels_w(latents, frame.geometry) for _ in data.tasks)
+        locations_f = self._locate_f(data, frame.scaling, kernels[0], seed)
         usual = MANY_W if len(data.inputs) > 1 else FEW_W
-        locations_w = _locate(self.inducing_w, usual, data, scaling, weights[0][0], seed + 1)
+        locations_w = _locate(self.inducing_w, usual, data, frame.scaling, weights[0][0], seed + 1)
         numbers = tuple(range(latents))
         groups = (numbers,) if self.coupled else tuple((q,) for q in numbers)
         sizes = locations_f.raw.shape[0], locations_w.raw.shape[0]
         network = Network(
-            kernels_f=linear.kernels,
+            kernels_f=kernels,
             kernels_w=weights,
-            tasks=linear.tasks,
+            levels=linear.readout.levels,
+            noise=linear.noise,
             locations_f=locations_f,
             locations_w=locations_w,
             groups=groups,
             q=prior_q(groups, len(data.tasks), *sizes),
+            processes=data.processes,
             inputs=data.inputs,
             components=int(self.components),
             positive=self.positive,
@@ -224,8 +218,7 @@ class MRGPRN:
         network = begin(network, linear)
         if self.components == 1:
             return network
-        q = spread_q(network.q, int(self.components), seed)
-        return eqx.tree_at(lambda n: n.q, network, q)
+        return network.with_q(spread_q(network.q, int(self.components), seed))
 
     def _locate_f(self, data: Dataset, scaling: Scaling, kernel: Kernel, seed: int) -> Parameter:
         usual = MANY_F if len(data.inputs) > 1 else FEW_F
@@ -303,7 +296,7 @@ def _chosen(given: Any, latent: int) -> Kernel | None:
     return given[latent] if isinstance(given, list | tuple) else given
 
 
-def begin(network: Network, linear: Coregionalised) -> Network:
+def begin(network: Network, linear: LinearModel) -> Network:
     """Start a network of one component where the linear coregionalised model ended.
 
     Its weights are constant; its latent functions follow from them by one sweep.
@@ -312,13 +305,17 @@ def begin(network: Network, linear: Coregionalised) -> Network:
     >>> data = Dataset([Observations(points([[0.0], [1.0]]), [0.0, 2.0])])
     >>> network = MRGPRN(latents=1, kernel_w=Constant(1.0), inducing_w=1).build(data)
     >>> linear = MRGPRN(latents=1, kernel_w="constant").build(data)
-    >>> linear.weights.value, begin(network, linear).q.blocks.w[0][0].mean.value.round(3)
+    >>> linear.readout.weights.value, begin(network, linear).q.blocks.w[0][0].mean.value.round(3)
     (array([[1.]]), array([[1.]]))
     """
-    chosen = lambda n: (n.kernels_f, n.tasks)  # noqa: E731
-    network = eqx.tree_at(chosen, network, (linear.kernels, linear.tasks))
-    model, plain = unwrap(network), unwrap(linear)
-    levels = jnp.log(plain.weights) if network.positive else jnp.asarray(plain.weights)
+    network = dataclasses.replace(
+        network,
+        kernels_f=linear.solver.kernels,
+        levels=linear.readout.levels,
+        noise=linear.noise,
+    )
+    model, mixing = unwrap(network), jnp.asarray(unwrap(linear.readout.weights))
+    levels = jnp.log(mixing) if network.positive else mixing
     whiten = _whiteners(jax.tree.map(jnp.asarray, network))
 
     def weights(task: int, group: tuple[int, ...]) -> Moments:
@@ -336,7 +333,7 @@ def begin(network: Network, linear: Coregionalised) -> Network:
         tuple(prior(g) for g in network.groups),
         tuple(tuple(weights(p, g) for g in network.groups) for p in range(len(levels))),
     )
-    return eqx.tree_at(lambda n: n.q, network, trained_q(q))
+    return network.with_q(trained_q(q))
 
 
 @eqx.filter_jit

@@ -1,31 +1,37 @@
 """The parts of a deep model: GPs with coordinates of their own, and paths drawn through them."""
 
+import dataclasses
 import zlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Float
 
-from mrgp._types import AnyArray
+from mrgp._types import AnyArray, to_numpy
 from mrgp.data import Record, Scaling
-from mrgp.gp import Posterior, node_roots
-from mrgp.models.recipe import Process
-from mrgp.models.single import SingleGP
-from mrgp.parameters import unwrap
+from mrgp.gp import Collapsed, Inducing, Posterior, Sites, node_roots, start_locations
+from mrgp.models.answers import as_arrays
+from mrgp.models.contract import Process
+from mrgp.models.linear import LinearModel
+from mrgp.parameters import Parameter, unwrap
 from mrgp.supports import Nodes
 
+JOINT_INDUCING = 100
+NOISE_LIMIT = 2.0
 
-class Node(NamedTuple):
-    """A GP of a tree: the process whose values it explains, and the node whose values it takes.
 
-    A base has no parent. A parent may be a node, or the mixture of another task; `label` says
+class Branch(NamedTuple):
+    """A GP of a tree: the process whose values it explains, and the branch whose values it takes.
+
+    A base has no parent. A parent may be a branch, or the mixture of another task; `label` says
     which it is to the user: the source or the task.
 
-    >>> Node("layer[satellite]", ("sites", "no2"), parent="base[satellite]").process
+    >>> Branch("layer[satellite]", ("sites", "no2"), parent="base[satellite]").process
     ('sites', 'no2')
     """
 
@@ -36,7 +42,7 @@ class Node(NamedTuple):
 
 
 class Blend(NamedTuple):
-    """The mixture of a task: a name, and its experts as (label, node), the target's base first.
+    """The mixture of a task: a name, and its experts as (label, branch), the target's base first.
 
     >>> experts = (("sites", "base[sites]"), ("satellite", "layer[satellite]"))
     >>> dict(Blend("no2", "no2", "sites", experts).experts)["satellite"]
@@ -50,7 +56,7 @@ class Blend(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a node says at the nodes of regions: a Gaussian for each path, or one for all."""
+    """What a branch says at the nodes of regions: a Gaussian for each path, or one for all."""
 
     mean: Float[Array, "j b s"]
     covariance: Float[Array, "j b s s"]
@@ -65,6 +71,10 @@ class Outcome(NamedTuple):
         """Continue each path by a draw, joint over the nodes of a region."""
         root = node_roots(self.covariance)
         return self.mean + (root @ normals[:, None, :, None])[..., 0]
+
+
+States = dict[str, Posterior]
+"""The posterior of every part, by the name of its branch."""
 
 
 class Part(eqx.Module):
@@ -82,7 +92,7 @@ class Part(eqx.Module):
     4.0
     """
 
-    gp: SingleGP
+    gp: LinearModel
     scaling: Scaling
     slope: Float[AnyArray, ""]
     excess: Float[AnyArray, ""]
@@ -98,7 +108,30 @@ class Part(eqx.Module):
         """Return a record of the data in the part's own coordinates."""
         support = record.support.affine(jnp.ones_like(self.scaling.centre), -self.scaling.centre)
         y = jnp.asarray(record.y) - self.level * jnp.asarray(support.total)
-        return Record(support, y, record.noise_variance, record.weight, record.shapes)
+        return dataclasses.replace(record, support=support, y=y)
+
+    @property
+    def has_sites(self) -> bool:
+        """Whether the GP has a q(u) of its own, which a joint fit trains."""
+        return isinstance(self.gp.q, Sites)
+
+    def with_sites(self, record: Record, inducing: Any, key: int) -> "Part":
+        """Give the GP a q(u) of its own, at inducing inputs, and a limit to its noise."""
+        solver = self.gp.solver
+        if isinstance(solver, Collapsed):
+            locations = solver.locations
+        else:
+            chosen = Inducing.parse(inducing)
+            chosen = dataclasses.replace(chosen, number=chosen.number or JOINT_INDUCING)
+            zero, kernel = np.zeros(record.support.dimension), unwrap(self.gp.kernel)
+            locations = start_locations(chosen, (record.support,), zero, kernel, key)
+        gp = dataclasses.replace(self.gp, noise=self.gp.noise.changed(_limited))
+        gp = gp.with_sites(locations, as_arrays((record,)))
+        return dataclasses.replace(self, gp=to_numpy(gp))
+
+    def report(self) -> dict[str, np.ndarray]:
+        """Return the parameters' values by name, in the user's units."""
+        return self.gp.report(self.scaling)
 
     def centred(self, x: Float[Array, "b s d"]) -> Float[Array, "b s d"]:
         """Return nodes in the part's own coordinates."""
@@ -124,6 +157,59 @@ class Part(eqx.Module):
         mean = found.mean.reshape(h.shape) + self.level + self.slope * h
         covariance = found.covariance.reshape(paths, b, s, s) + self.excess
         return Outcome(mean, covariance)
+
+
+class LayerMap(NamedTuple):
+    """The map that a layer learned, from values of its parent to those of the target."""
+
+    part: Part
+    name: str
+    label: str
+    target: str
+    task: str
+    source_task: str
+    beside: tuple[str, ...]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest value that it was learned on."""
+        places = np.asarray(self.part.gp.solver.locations.value)[:, 0]
+        centre = float(np.asarray(self.part.scaling.centre)[0])
+        return centre + float(places.min()), centre + float(places.max())
+
+    @property
+    def centre(self) -> Float[np.ndarray, " b"]:
+        """The middle of the data in the other inputs."""
+        return np.asarray(self.part.scaling.centre)[1:]
+
+    @property
+    def scatter(self) -> float:
+        """The standard deviation of the target about the map."""
+        return float(np.sqrt(self.part.excess))
+
+    def evaluate(
+        self, state: States, values: Float[np.ndarray, " n"], at: Float[np.ndarray, " b"]
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """Return mean and variance of the target at values of the source, at one place."""
+        beside = np.broadcast_to(at, (len(values), 1, len(at)))
+        given = as_arrays((self.part, state[self.name], values[None, :, None], beside))
+        mean, variance = _mapped(*given)
+        return np.asarray(mean), np.asarray(variance)
+
+
+@eqx.filter_jit
+def _mapped(
+    part: Part, state: Posterior, h: Float[Array, "1 n 1"], beside: Float[Array, "n 1 b"]
+) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    found = part.after(state, h, beside)
+    variance = found.covariance[0, :, 0, 0] - jnp.asarray(part.excess)
+    return found.mean[0, :, 0], jnp.maximum(variance, 0.0)
+
+
+def _limited(noise: Parameter) -> Parameter:
+    """Hold a noise below a multiple of what it is."""
+    ceiling = np.asarray(NOISE_LIMIT * noise.value)
+    return eqx.tree_at(lambda p: p.transform.ceiling, noise, ceiling)
 
 
 def deep_inputs(
@@ -152,11 +238,11 @@ def layer_record(
     left = jnp.asarray(record.y)[None] - slope * jnp.sum(weights[None] * h, -1)
     weight = jnp.asarray(record.weight) / paths
     weight = jnp.tile(weight, paths) if weight.ndim else weight
-    return Record(support, left.ravel(), None, weight)
+    return Record(support, left.ravel(), None, weight, likelihood=record.likelihood)
 
 
 def normals(key: Array, name: str, paths: int, nodes: int) -> Float[Array, "j s"]:
-    """Return standard normal numbers for the paths through a node of the tree.
+    """Return standard normal numbers for the paths through a branch of the tree.
 
     At every node of a region they are the same quantiles in an order of its own: paths fill the
     distribution evenly, and belong to the model, not to the regions predicted together.

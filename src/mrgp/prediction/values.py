@@ -1,4 +1,4 @@
-"""What a prediction is: a Gaussian, or a mixture of Gaussians, for each region of a support."""
+"""What a prediction is: a distribution for each region of a support, a mixture in general."""
 
 import dataclasses
 from typing import Any
@@ -6,26 +6,26 @@ from typing import Any
 import jax
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtr, ndtri
 
 from mrgp.data import as_key
+from mrgp.likelihoods import GAUSSIANS, Distribution
 from mrgp.prediction.units import is_concentration
 from mrgp.supports import Support
 
-BISECTIONS = 60
 UNLIKELY = 0.025
 
 Vector = Float[np.ndarray, " n"]
-Components = Float[np.ndarray, "k n"]
+Mixed = Float[np.ndarray, "k n"]
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Prediction:
-    """A Gaussian, or a mixture of Gaussians, for each region of a support.
+    """A Gaussian, or a mixture, for each region of a support; `pred[rows]` is that of some regions.
 
     Mixture components lie along the first axis of `component_weights`, `means` and `variances`; a
-    Gaussian has one. `covariance` is there after `predict(..., joint=True)`. From a deep model,
-    `experts` has what each expert predicts by itself, and `weights` its weight in each region.
+    Gaussian has one, and `distribution` says of what kind they are. `covariance` is there after
+    `predict(..., joint=True)`. From a deep model, `experts` has what each expert predicts by
+    itself, and `weights` its weight in each region.
 
     >>> import mrgp
     >>> from mrgp.prediction import Prediction
@@ -41,25 +41,48 @@ class Prediction:
     task: str
     source: str | None
     units: str | None
-    component_weights: Components
-    means: Components
-    variances: Components
+    component_weights: Mixed
+    means: Mixed
+    variances: Mixed
     covariance: Float[np.ndarray, "n n"] | None = None
     experts: dict[str, "Prediction"] = dataclasses.field(default_factory=dict)
     weights: dict[str, Vector] = dataclasses.field(default_factory=dict)
+    distribution: Distribution = GAUSSIANS
 
     def __len__(self) -> int:
         return self.means.shape[1]
 
+    def __getitem__(self, rows: Any) -> "Prediction":
+        """Select regions by slice, mask, integer array or integer."""
+        if isinstance(rows, int | np.integer):
+            rows = np.arange(len(self))[rows, None]
+        rows = np.arange(len(self))[rows]
+        covariance = None if self.covariance is None else self.covariance[np.ix_(rows, rows)]
+        return dataclasses.replace(
+            self,
+            support=self.support[rows],
+            component_weights=self.component_weights[:, rows],
+            means=self.means[:, rows],
+            variances=self.variances[:, rows],
+            covariance=covariance,
+            experts={name: expert[rows] for name, expert in self.experts.items()},
+            weights={name: share[rows] for name, share in self.weights.items()},
+        )
+
+    @property
+    def components(self) -> tuple[Mixed, Mixed, Mixed]:
+        """Weights, means and variances of the components."""
+        return self.component_weights, self.means, self.variances
+
     @property
     def mean(self) -> Vector:
         """The expected value."""
-        return (self.component_weights * self.means).sum(0)
+        return self.distribution.moments(*self.components)[0]
 
     @property
     def variance(self) -> Vector:
         """The variance."""
-        return (self.component_weights * (self.variances + (self.means - self.mean) ** 2)).sum(0)
+        return self.distribution.moments(*self.components)[1]
 
     @property
     def std(self) -> Vector:
@@ -68,43 +91,32 @@ class Prediction:
 
     def cdf(self, value: Any) -> Vector:
         """Return P(value <= t) for each region; `value` is one number or one for each."""
-        return (self.component_weights * ndtr(self._standardise(value))).sum(0)
+        return self.distribution.cdf(*self.components, self._one_each(value))
 
     def exceedance(self, threshold: Any) -> Vector:
         """Return the probability of a value above a threshold."""
-        return (self.component_weights * ndtr(-self._standardise(threshold))).sum(0)
+        return self.distribution.exceedance(*self.components, self._one_each(threshold))
 
-    def _standardise(self, value: Any) -> Components:
-        """Return (value - mean) / sd; a sd of zero counts as the smallest number."""
+    def log_density(self, value: Any) -> Vector:
+        """Return the log predictive density of one value for each region."""
+        return self.distribution.log_density(*self.components, self._one_each(value))
+
+    def crps(self, value: Any) -> Vector:
+        """Return the continuous ranked probability score of one value for each region."""
+        return self.distribution.crps(*self.components, self._one_each(value))
+
+    def _one_each(self, value: Any) -> Any:
         if np.shape(value) not in ((), (len(self),)):
             raise ValueError(
                 f"Give one number, or {len(self)}, one a region; got shape {np.shape(value)}."
             )
-        sd = np.sqrt(np.maximum(self.variances, np.finfo(float).tiny))
-        with np.errstate(over="ignore"):
-            return (np.asarray(value, np.float64) - self.means) / sd
-
-    def log_density(self, value: Any) -> Vector:
-        """Return the log predictive density of one value for each region."""
-        variances = np.maximum(self.variances, np.finfo(float).tiny)
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            squares = self._standardise(value) ** 2
-            logs = np.log(self.component_weights) - 0.5 * (squares + np.log(2 * np.pi * variances))
-            return np.logaddexp.reduce(logs, axis=0)
+        return np.asarray(value, np.float64)
 
     def quantile(self, q: float) -> Vector:
         """Return the q-quantile for each region."""
         if not (np.ndim(q) == 0 and 0 < q < 1):
             raise ValueError(f"quantile: q must be one number between 0 and 1; got {q}.")
-        ends = self.means + ndtri(q) * np.sqrt(self.variances)
-        low, high = ends.min(0), ends.max(0)
-        if len(self.means) == 1:
-            return low
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (low + high)
-            below = self.cdf(middle) < q
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return 0.5 * (low + high)
+        return self.distribution.quantile(*self.components, q)
 
     def interval(self, level: float = 0.95) -> tuple[Vector, Vector]:
         """Return the central interval of a probability."""
@@ -123,16 +135,11 @@ class Prediction:
         if not isinstance(n, int | np.integer) or n < 0:
             raise ValueError(f"sample: n must be a whole number of draws; got {n}.")
         rng = np.random.default_rng(np.asarray(jax.random.key_data(as_key(key))))
-        shape = (n, len(self))
-        if self.covariance is not None:
-            values, vectors = np.linalg.eigh(self.covariance)
-            root = vectors * np.sqrt(np.maximum(values, 0.0))
-            return self.mean + rng.standard_normal(shape) @ root.T
-        cumulative = np.cumsum(self.component_weights, 0)[:, None, :]
-        component = (rng.uniform(size=shape)[None] > cumulative[:-1]).sum(0)
-        columns = np.arange(len(self))
-        mean, variance = self.means[component, columns], self.variances[component, columns]
-        return mean + np.sqrt(variance) * rng.standard_normal(shape)
+        if self.covariance is None:
+            return self.distribution.sample(*self.components, rng, n)
+        values, vectors = np.linalg.eigh(self.covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        return self.mean + rng.standard_normal((n, len(self))) @ root.T
 
     def to_frame(self, level: float = 0.95) -> Any:
         """Return a data frame: regions, mean, std and the ends of a central interval.

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from mrgp._types import float64
+from mrgp.checks import dependence
 from mrgp.data import Dataset, Observations
-from mrgp.inference import LBFGS, Evidence, FitError, dependence, greatest_evidence
+from mrgp.inference import LBFGS, Evidence, FitError, greatest_evidence
 from mrgp.inference.progress import as_progress
 from mrgp.kernels import RBF, Kernel, Matern12, Matern32, separable
 from mrgp.models import MRDGP, MRGP, MRGPRN

@@ -8,11 +8,12 @@ import numpy as np
 
 from mrgp.data import Dataset
 from mrgp.evaluation import evaluate_quietly
-from mrgp.inference import FitError, fit
+from mrgp.inference import FitError
 from mrgp.inference.progress import as_progress
 from mrgp.prediction import predict_values
 from mrgp.selection.folds import make_folds
 from mrgp.selection.targets import target_of
+from mrgp.weighting import fit_weighted
 
 SCORES = ("crps", "rmse", "mae", "nlpd", "coverage_95", "width_95")
 BY = ("crps", "rmse", "mae", "nlpd")
@@ -162,7 +163,7 @@ def split(data: Dataset, process: tuple[str, str], held: np.ndarray) -> tuple[Da
 
 def score(model: Any, train: Dataset, test: Any, key: int, weights: Any) -> dict[str, float]:
     """Fit a model, predict values of a source that were held out, and score them."""
-    fitted = fit(model, train, key=key, weights=weights, progress=None)
+    fitted = fit_weighted(model, train, key=key, weights=weights, progress=None)
     found = evaluate_quietly(predict_values(fitted, test, key), test.y)
     return {name: found[name] for name in SCORES} | {"n": int(found["n"])}
 

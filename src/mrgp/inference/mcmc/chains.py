@@ -11,19 +11,22 @@ from jaxtyping import Array, Float
 
 from mrgp._types import float64
 from mrgp.data import Scaling
+from mrgp.inference.fits import labelled
+from mrgp.inference.loop import Status
 from mrgp.inference.mcmc import diagnostics
 from mrgp.inference.mcmc.target import Target
-from mrgp.inference.objectives import as_arrays
-from mrgp.inference.optimisers import Status
+from mrgp.likelihoods import Likelihood
+from mrgp.models import Components, Linear, Process, Question, Recipe, as_arrays
+from mrgp.models.answers import in_chunks
 from mrgp.supports import Axis, Field, Support
 
 GOOD, FAIR = 1.01, 1.05
 """R-hat up to which chains count as mixed, and up to which for rough use."""
 
 LEAST_SIZE = 100
-CHUNK = 64
-
-Components = Float[np.ndarray, "k n"]
+DRAWS = 100
+LARGE = 2**23
+"""So many numbers a region that chunks are the smallest there are."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -46,7 +49,7 @@ class Chains:
     acceptance: dict[str, Float[np.ndarray, " c"]]
     status: Status
     method: str
-    recipe: Any
+    recipe: Recipe
     target: Target
     theta: Float[np.ndarray, "c t p"]
     z: Float[np.ndarray, "c t m"] | None
@@ -56,12 +59,13 @@ class Chains:
     weights: dict[tuple[str, str], float]
     axes: tuple[Axis | None, ...] | None
     covariates: tuple[Field, ...] | None
+    likelihoods: dict[Process, Likelihood]
 
     def __len__(self) -> int:
         return self.theta.shape[1]
 
     @property
-    def model(self) -> Any:
+    def model(self) -> Linear:
         """The model with its starting values."""
         return self.target.objective.model(self.target.objective.start)
 
@@ -89,32 +93,31 @@ class Chains:
 
         return predict(self, support, **options)
 
-    @float64
-    def components(
-        self,
-        support: Support,
-        task: str,
-        source: str | None,
-        samples: int,
-        noise: bool = False,
-    ) -> tuple[Components, Components, Components]:
-        """Return weights, means and variances of a mixture with one Gaussian for each draw taken.
+    def labelled(self, support: Support) -> Support:
+        """Give a support that has no names or axes of its own those of the data."""
+        return labelled(self, support)
 
-        The draws are spread evenly over all chains; the support is in centred coordinates.
+    @float64
+    def components(self, support: Support, asked: Question, noise: bool = False) -> Components:
+        """Return a mixture with one Gaussian for each draw taken, spread evenly over all chains.
+
+        The support is in centred coordinates.
         """
-        theta, z = self._thinned(samples)
-        draws, target = as_arrays((theta, z)), as_arrays(self.target)
-        means, variances = np.empty((2, len(theta), len(support)))
-        for start in range(0, len(support), CHUNK):
-            rows = np.minimum(np.arange(start, start + CHUNK), len(support) - 1)
-            stop = min(start + CHUNK, len(support))
-            found = _moments(target, draws, as_arrays(support[rows]), task, source)
-            means[:, start:stop], variances[:, start:stop] = (
-                np.asarray(v)[:, : stop - start] for v in found
+        if asked.joint:
+            raise ValueError(
+                "predict: joint=True is for fits; chains predict each region by itself. Leave it"
+                " out, or predict from mrgp.fit(model, data)."
             )
-        if noise and source is not None:
-            variances = variances + self._noises(theta, (source, task))[:, None]
-        return np.full(means.shape, 1 / len(theta)), means, variances
+        theta, z = self._thinned(DRAWS if asked.samples is None else max(int(asked.samples), 1))
+        draws, target = as_arrays((theta, z)), as_arrays(self.target)
+        means, variances = in_chunks(
+            lambda part: _moments(target, draws, part, asked.task, asked.source), support, LARGE
+        )
+        found = Components(np.full(means.shape, 1 / len(theta)), means, variances)
+        if not noise:
+            return found
+        process = (str(asked.source), asked.task)
+        return found.observed(self.likelihoods[process], self._noises(theta, process)[None])
 
     def _noises(self, theta: Float[np.ndarray, "k p"], process: tuple[str, str]) -> np.ndarray:
         models = (self.target.model(jnp.asarray(t)) for t in theta)
@@ -177,7 +180,8 @@ def _moments(
         theta, z = draw
         return target.model(theta).moments(target.state(theta, z), support, task, source)
 
-    return jax.lax.map(one, draws)
+    means, variances = jax.lax.map(one, draws)
+    return means.T, variances.T
 
 
 def _each(measure: Any, parameters: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -123,7 +123,7 @@ class MarginalState(NamedTuple):
     walk: Walk
 
 
-class Marginal(eqx.Module):
+class MarginalWalk(eqx.Module):
     """Walk through the parameters with the field integrated out, some moves a draw."""
 
     moves: int = eqx.field(static=True, default=8)

@@ -18,9 +18,10 @@ from mrgp._linalg import (
     solve_upper,
 )
 from mrgp._types import AnyArray
-from mrgp.gp import Posterior
-from mrgp.inference.objectives import Objective, as_arrays
+from mrgp.gp import Posterior, Readings
+from mrgp.inference.objectives import Objective
 from mrgp.kernels import has_white
+from mrgp.models import Linear, as_arrays
 from mrgp.parameters import limits, log_prior, unwrap
 from mrgp.supports import Nodes, Points, shared_places
 
@@ -103,8 +104,8 @@ class Target(eqx.Module):
         low, high = limits(model)
         start = _flat(objective.start)
         supports = [record.support for record in records] if latent else []
-        _check_white(model, supports)
-        places = shared_places(supports, model.rule) if latent else None
+        _check_white(model.linear, supports)
+        places = shared_places(supports, model.linear.solver.rule) if latent else None
         if places is not None and len(places.x) > MOST_PLACES:
             raise ValueError(
                 f"sample_posterior: the field would live at {len(places.x)} nodes, and at most"
@@ -116,7 +117,7 @@ class Target(eqx.Module):
             jnp.asarray(np.zeros((0, 1)) if places is None else places.x),
             jnp.asarray(np.zeros((0, 0)) if places is None else np.concatenate(places.rows)),
             *as_arrays((np.minimum(low, start), np.maximum(high, start))),
-            noises=_noise_indices(objective.start),
+            noises=_noise_indices(objective),
         )
 
     @property
@@ -124,7 +125,7 @@ class Target(eqx.Module):
         """Number of trained parameters."""
         return self.start.shape[0]
 
-    def model(self, theta: Theta) -> Any:
+    def model(self, theta: Theta) -> Linear:
         """Return the model with these parameters."""
         leaves, structure = jax.tree.flatten(self.objective.start)
         ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
@@ -158,24 +159,29 @@ class Target(eqx.Module):
 
     def log_likelihood(self, theta: Theta, error: Float[Array, " n"]) -> Float[Array, ""]:
         """Return the log density of the errors, with composite weights and their constants."""
-        tempering = self.model(theta).tempering(self.objective.records)
-        return log_errors(self.root(theta), error) + tempering
+        return log_errors(self.root(theta), error) + self.readings(theta).tempering
+
+    def readings(self, theta: Theta) -> Readings:
+        """Return what the sources read of the field."""
+        return self.model(theta).readings(self.objective.records)
 
     def root(self, theta: Theta) -> Root:
         """Return the root of the covariance of the errors."""
-        noise = self.model(theta).noise_covariance(self.objective.records)
-        return cholesky(noise) if noise.ndim == 2 else jnp.sqrt(noise)
+        readings = self.readings(theta)
+        if readings.shared is None:
+            return jnp.sqrt(readings.noise)
+        return cholesky(add_diagonal(readings.shared, readings.noise))
 
     def seen(self, theta: Theta) -> Seen:
         """Return what values say of the whitened field."""
-        _, sources = self.model(theta).linear(self.objective.records)
-        residual = jnp.concatenate([s.residual for s in sources])
-        ratio = jnp.concatenate([jnp.broadcast_to(s.ratio, s.residual.shape) for s in sources])
-        return Seen(residual, ratio[:, None] * (self.rows @ self.factor(theta)))
+        readings = self.readings(theta)
+        ratio = [jnp.broadcast_to(s.ratio, s.y.shape) for s in readings.sources]
+        signal = jnp.concatenate(ratio)[:, None] * (self.rows @ self.factor(theta))
+        return Seen(readings.residual, signal)
 
     def factor(self, theta: Theta) -> Float[Array, "m m"]:
         """Return L of the prior covariance L L^T of the field at the nodes."""
-        prior = unwrap(self.model(theta).kernel).cross(self.x, self.x)
+        prior = unwrap(self.model(theta).solver.kernels[0]).cross(self.x, self.x)
         jitter = JITTER * jnp.trace(prior) / prior.shape[0]
         return cholesky(add_diagonal(prior, jitter))
 
@@ -192,23 +198,23 @@ def _flat(tree: Any) -> Float[np.ndarray, " p"]:
     return np.concatenate([np.zeros(0), *(np.ravel(leaf) for leaf in jax.tree.leaves(tree))])
 
 
-def _noise_indices(trained: Any) -> tuple[int, ...]:
+def _noise_indices(objective: Objective) -> tuple[int, ...]:
     """Return where the noise variances are in the vector of trained parameters."""
-    found, start = [], 0
-    for path, leaf in jax.tree_util.tree_flatten_with_path(trained)[0]:
-        if any(getattr(key, "name", None) == "noise_variance" for key in path):
-            found += range(start, start + leaf.size)
-        start += leaf.size
-    return tuple(found)
+    marked = jax.tree.map(np.zeros_like, objective.start)
+    noises = jax.tree.map(np.ones_like, objective.start.noise)
+    marked = eqx.tree_at(lambda tree: tree.noise, marked, noises)
+    return tuple(int(i) for i in np.flatnonzero(_flat(marked)))
 
 
 def _finite(value: Float[AnyArray, ""]) -> Float[Array, ""]:
     return jnp.where(jnp.isfinite(value), value, -jnp.inf)
 
 
-def _check_white(model: Any, supports: list[Any]) -> None:
+def _check_white(model: Linear, supports: list[Any]) -> None:
     """Refuse White inside regions: its average there is zero, but not that of its nodes."""
-    if has_white(model.kernel) and not all(isinstance(s, Points | Nodes) for s in supports):
+    if has_white(model.solver.kernels[0]) and not all(
+        isinstance(s, Points | Nodes) for s in supports
+    ):
         raise ValueError(
             "sample_posterior: a kernel with White has no value at the nodes of regions. Use"
             ' method="marginal", or leave White out: every source has a noise of its own.'

@@ -1,6 +1,5 @@
 """Scores of the kernel's parameters, the paper's choice for composite weights (theory 4.2)."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -11,33 +10,32 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from mrgp._linalg import add_diagonal, cholesky, inverse_lower
-from mrgp.data import Dataset, Record, Scaling
+from mrgp.data import Records
 from mrgp.gp import prior_covariance
-from mrgp.inference.objectives import as_arrays, build_objective
-from mrgp.inference.sandwich import CLOSEST, CLUSTERS_EACH, Rows, Sandwich, leading_directions
-from mrgp.models import Coregionalised, SingleGP
-from mrgp.parameters import partition
+from mrgp.models import Linear, Model, as_arrays
+from mrgp.parameters import partition, unwrap
+from mrgp.weighting.sandwich import CLOSEST, CLUSTERS_EACH, Rows, Sandwich, leading_directions
 
 MOST_VALUES = 1500
 
 
-def kernel_sandwich(model: Any, data: Dataset, sources: Rows, clusters: Rows) -> Sandwich:
+def kernel_sandwich(model: Model, records: Records, sources: Rows, clusters: Rows) -> Sandwich:
     """Return H and J of the composite marginal likelihood by the kernel's raw parameters."""
-    dense = isinstance(model, SingleGP | Coregionalised) and model.locations is None
-    if not dense or len(sources) > MOST_VALUES:
+    linear = model.linear
+    if linear is None or not linear.solver.keeps_data or len(sources) > MOST_VALUES:
         raise ValueError(
             'parameters="kernel" needs a model with a dense covariance: MRGP, or MRGPRN with'
             f' kernel_w="constant", without inducing inputs, and at most {MOST_VALUES} values; use'
             ' parameters="function".'
         )
-    if not jax.tree.leaves(partition(_kernels(model))[0]):
+    if not jax.tree.leaves(partition(_kernels(linear))[0]):
         raise ValueError(
             'parameters="kernel": the kernel has no parameters to learn, and so no scores; use'
             ' parameters="function".'
         )
-    records = build_objective(model, data, Scaling.of(data), None).records
-    information, scores = (np.asarray(x) for x in _derivatives(as_arrays(model), records))
-    number, count = len(data), int(clusters.max()) + 1
+    found = _derivatives(as_arrays(linear), as_arrays(records))
+    information, scores = (np.asarray(x) for x in found)
+    number, count = len(records), int(clusters.max()) + 1
     parts = np.zeros((count, number, scores.shape[1]))
     np.add.at(parts, (clusters, sources), scores)
     eigenvalues, vectors = np.linalg.eigh(information)
@@ -60,13 +58,13 @@ def kernel_sandwich(model: Any, data: Dataset, sources: Rows, clusters: Rows) ->
     )
 
 
-def _kernels(model: Any) -> Any:
-    return model.kernel if isinstance(model, SingleGP) else model.kernels
+def _kernels(model: Linear) -> Any:
+    return model.solver.kernels
 
 
 @eqx.filter_jit
 def _derivatives(
-    model: Any, records: Sequence[Record]
+    model: Linear, records: Records
 ) -> tuple[Float[Array, "p p"], Float[Array, "n p"]]:
     """Return the information of the kernel's parameters, and the score of every observation.
 
@@ -86,11 +84,12 @@ def _derivatives(
     def shares(vector: Array) -> Array:
         found = []
         for i, record in enumerate(records):
-            kernels, seen = at(vector).alone(i).linear((record,))
-            prior = prior_covariance(kernels, seen, model.rule)
-            root = inverse_lower(cholesky(add_diagonal(prior, seen[0].noise)))
+            alone = at(vector).alone(i)
+            read = alone.readings((record,))
+            prior = prior_covariance(unwrap(alone.solver.kernels), read, model.solver.rule)
+            root = inverse_lower(cholesky(add_diagonal(prior, read.noise)))
             inverse = jax.lax.stop_gradient(root.T @ root)
-            pull = inverse @ seen[0].residual
+            pull = inverse @ read.residual
             found.append(0.5 * pull * (prior @ pull) - 0.5 * jnp.sum(inverse * prior.T, 1))
         return jnp.concatenate(found)
 

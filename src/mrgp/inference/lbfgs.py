@@ -1,7 +1,7 @@
 """SciPy's L-BFGS on a compiled value and gradient, with a few starts chosen by the bound."""
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.optimize import minimize
 
+from mrgp.inference.loop import Optimum, Say, Status, run
 from mrgp.inference.objectives import Objective
 from mrgp.inference.progress import Progress
 from mrgp.parameters import limits
 
-Code = Literal["converged", "stalled", "step limit", "interrupted", "failed"]
 Vector = Float[np.ndarray, " p"]
 
 
@@ -44,39 +44,8 @@ class LBFGS:
             object.__setattr__(self, name, int(value))
 
 
-@dataclasses.dataclass(frozen=True)
-class Status:
-    """How a fit ended, and what that means.
-
-    >>> status = Status("failed", "the posterior is not finite")
-    >>> print(status, status.ok)
-    failed: the posterior is not finite False
-    """
-
-    code: Code
-    message: str
-
-    @property
-    def ok(self) -> bool:
-        """Whether the result can be used."""
-        return self.code != "failed"
-
-    def __str__(self) -> str:
-        return f"{self.code}: {self.message}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Optimum:
-    """The best parameters found, the model with them, the bound along the way, and how it ended.
-
-    `training` is what a stochastic fit needs to go on.
-    """
-
-    trained: Any
-    model: Any
-    history: Vector
-    status: Status
-    training: Any = None
+BRIEF = LBFGS(max_steps=1, starts=1, candidates=0)
+"""The least work: parameters stay about where they are."""
 
 
 @eqx.filter_jit
@@ -119,20 +88,10 @@ def maximise(
     units. `loss` is how the objective is evaluated, `Direct` by default. Ctrl-C ends the search
     and keeps the best parameters so far.
     """
-    search = _Search(objective, loss or Direct(objective), log_unit, settings, progress)
+    search = _Search(objective, loss or Direct(objective), log_unit, settings, seed)
     if not len(search.origin):
         return search.untrained()
-    progress.start(title, settings.max_steps)
-    status, least = Status("failed", "the bound is not finite at any starting point"), np.inf
-    try:
-        for start in search.choose_starts(np.random.default_rng(seed)):
-            loss, ending = search.follow(start)
-            if loss < least:
-                status, least = ending, loss
-    except KeyboardInterrupt:
-        status = Status("interrupted", "stopped by the user; the best parameters so far are kept")
-    finally:
-        progress.finish(status.code)
+    status = run(search, title, progress)
     best = search.tree(search.best)
     # Where the start is the optimum, no step was taken.
     losses = search.history or [search.lowest + log_unit]
@@ -149,9 +108,9 @@ class _Search:
         loss: Any,
         log_unit: float,
         settings: LBFGS,
-        progress: Progress,
+        seed: int,
     ):
-        self.objective, self.settings, self.progress = objective, settings, progress
+        self.objective, self.settings, self.seed = objective, settings, seed
         self.loss, self.size = loss, loss.size
         leaves, self.treedef = jax.tree.flatten(objective.start)
         self.shapes = [leaf.shape for leaf in leaves]
@@ -160,6 +119,28 @@ class _Search:
         self.low, self.high = np.minimum(low, self.origin), np.maximum(high, self.origin)
         self.log_unit = log_unit
         self.best, self.lowest, self.history = self.origin, np.inf, []
+        self.pending: list[Vector] | None = None
+        self.ending = Status("failed", "the bound is not finite at any starting point")
+        self.least = np.inf
+
+    @property
+    def total(self) -> int:
+        """The most steps from one start."""
+        return self.settings.max_steps
+
+    def advance(self, say: Say) -> Status | None:
+        """Follow one start to its end."""
+        if self.pending is None:
+            self.pending = self.choose_starts(np.random.default_rng(self.seed))
+        if self.pending:
+            loss, ending = self.follow(self.pending.pop(0), say)
+            if loss < self.least:
+                self.ending, self.least = ending, loss
+        return None if self.pending else self.ending
+
+    def interrupted(self) -> Status:
+        """Keep the best so far."""
+        return Status("interrupted", "stopped by the user; the best parameters so far are kept")
 
     def untrained(self) -> Optimum:
         """Evaluate a model that has nothing to train, and say whether it can be used."""
@@ -197,7 +178,7 @@ class _Search:
         order = np.argsort(losses, kind="stable")
         return [candidates[i] for i in order[: self.settings.starts] if losses[i] < 1e10]
 
-    def follow(self, start: Vector) -> tuple[float, Status]:
+    def follow(self, start: Vector, say: Say) -> tuple[float, Status]:
         """Run L-BFGS from one start; the history kept is that of the best run so far."""
         history: list[float] = []
         before, self.history = self.history, history
@@ -206,7 +187,7 @@ class _Search:
             self.loss.accept(self.tree(intermediate_result.x))
             history.append(float(intermediate_result.fun) + self.log_unit)
             bound = -history[-1] * self.size
-            self.progress.update(len(history), f"step {len(history)}, bound {bound:.2f}")
+            say(len(history), f"step {len(history)}, bound {bound:.2f}")
 
         result = minimize(
             self.evaluate,

@@ -4,16 +4,12 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy.special import ndtri
 
 from mrgp._types import float64
-from mrgp.gp import Posterior
-from mrgp.inference.objectives import as_arrays
-from mrgp.models import Part, Tree
+from mrgp.inference import Fit
 
 POINTS = 101
 Vector = Float[np.ndarray, " n"]
@@ -88,54 +84,37 @@ class BiasMap:
 
 
 @float64
-def bias_map(fit: Any, source: Any, values: Any = None, at: Any = None) -> BiasMap:
+def bias_map(fit: Fit, source: Any, values: Any = None, at: Any = None) -> BiasMap:
     """Return the map that a deep model learned from a source, or another task, to its target."""
-    tree = fit.model
-    if not isinstance(tree, Tree):
+    maps = fit.model.maps
+    if not maps and fit.recipe.fitted != "parts":
         raise ValueError(
             f"bias_map: {type(fit.recipe).__name__} learns no maps between sources; fit"
             ' mrgp.MRDGP() or mrgp.Cascade(), or see parameters() of MRGP(bias="affine").'
         )
-    layers: dict[Any, Any] = {}
-    for node in (n for n in tree.nodes if n.parent is not None):
-        # The last of a name is the target's; those of other tasks go by (source, task).
-        layers[node.label, node.process[1]] = layers[node.label] = node
-    if source not in layers:
+    if source not in maps:
         raise ValueError(
             f"bias_map: there is no map from {source!r}; there are maps from"
-            f" {[name for name in layers if isinstance(name, str)]}."
+            f" {[name for name in maps if isinstance(name, str)]}."
         )
-    node = layers[source]
-    part, state = tree.parts[node.name], fit.state[node.name]
-    centre = np.asarray(part.scaling.centre)
-    places = np.asarray(part.gp.locations.value) + centre
+    found = maps[source]
     if values is None:
-        values = np.linspace(places[:, 0].min(), places[:, 0].max(), POINTS)
+        values = np.linspace(*found.range, POINTS)
     values = np.atleast_1d(np.asarray(values, np.float64))
-    beside = _beside(at, tuple(tree.inputs[d] for d in tree.beside), centre[1:])
-    inputs = np.concatenate(
-        [values[:, None], np.broadcast_to(list(beside.values()), (len(values), len(beside)))], 1
-    )
-    mean, variance = _evaluate(*as_arrays((part, state, inputs)))
-    target, task = node.process
+    beside = _beside(at, found.beside, found.centre)
+    mean, variance = found.evaluate(fit.state, values, np.array(list(beside.values())))
     return BiasMap(
-        source=node.label,
-        target=target,
-        task=task,
-        units=fit.units.get(task),
-        source_units=fit.units.get(_task_of(tree, str(node.parent))),
+        source=found.label,
+        target=found.target,
+        task=found.task,
+        units=fit.units.get(found.task),
+        source_units=fit.units.get(found.source_task),
         values=values,
-        mean=np.asarray(mean),
-        std=np.sqrt(np.asarray(variance)),
-        scatter=float(np.sqrt(part.excess)),
+        mean=mean,
+        std=np.sqrt(variance),
+        scatter=found.scatter,
         at=beside,
     )
-
-
-def _task_of(tree: Tree, name: str) -> str:
-    """Return the task of a node, or of a mixture."""
-    tasks = {node.name: node.process[1] for node in tree.nodes}
-    return (tasks | {blend.name: blend.task for blend in tree.blends})[name]
 
 
 def _beside(at: Any, names: tuple[str, ...], centre: Vector) -> dict[str, float]:
@@ -147,13 +126,3 @@ def _beside(at: Any, names: tuple[str, ...], centre: Vector) -> dict[str, float]
             f" {at!r}."
         )
     return {name: float(given.get(name, c)) for name, c in zip(names, centre, strict=True)}
-
-
-@eqx.filter_jit
-def _evaluate(
-    part: Part, state: Posterior, inputs: Float[Array, "n c"]
-) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-    h, beside = inputs[None, :, :1].reshape(1, -1, 1), inputs[:, None, 1:]
-    found = part.after(state, h, beside)
-    variance = found.covariance[0, :, 0, 0] - jnp.asarray(part.excess)
-    return found.mean[0, :, 0], jnp.maximum(variance, 0.0)

@@ -1,14 +1,12 @@
 """A support for prediction, as a fit or chains have it: numbers, covariates, centre, labels."""
 
-import dataclasses
-from typing import Any
-
 from mrgp.data import harmonise, rename_inputs
 from mrgp.data.axes import warn_of_plain_numbers
+from mrgp.prediction.predictor import Predictor
 from mrgp.supports import Support, extend_all, same_fields
 
 
-def aligned(fit: Any, support: Support) -> Support:
+def aligned(fit: Predictor, support: Support) -> Support:
     """Return a support as the model has it: in the fit's numbers, with covariates, centred."""
     if support.covariates and not same_fields(support.covariates, fit.covariates):
         raise ValueError(
@@ -35,7 +33,7 @@ def _cure(names: tuple[str, ...], wanted: tuple[str, ...]) -> str:
     return f"If they mean the same, give the support inputs={wanted}."
 
 
-def _in_numbers_of(fit: Any, support: Support) -> Support:
+def _in_numbers_of(fit: Predictor, support: Support) -> Support:
     """Write a support on the axes of the fit; covariates, which come last, have none."""
     if support.dimension > len(fit.inputs):
         return support
@@ -44,10 +42,3 @@ def _in_numbers_of(fit: Any, support: Support) -> Support:
     axes = None if fit.axes is None else fit.axes[: support.dimension]
     warn_of_plain_numbers(support, axes, "predict", "the fit has", stacklevel=5)
     return harmonise(support, axes, "predict")
-
-
-def labelled(fit: Any, support: Support) -> Support:
-    """Give a support that has no names or axes of its own those of the fit."""
-    axes = support.axes if fit.axes is None else support.axes or fit.axes[: support.dimension]
-    inputs = support.inputs or fit.inputs[: support.dimension]
-    return dataclasses.replace(support, inputs=inputs, axes=axes)

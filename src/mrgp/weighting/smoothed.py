@@ -1,20 +1,20 @@
 """A dataset as a model smooths it, for the scores of its clusters (theory 4.3)."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
-from mrgp.data import Dataset, Scaling
+from mrgp.data import Records
 from mrgp.gp import Smoother
-from mrgp.inference.objectives import build_objective
-from mrgp.inference.sandwich import Rows, Sandwich, freed_residuals, sandwich
+from mrgp.models import Composite, as_arrays
 from mrgp.supports import Clusters
+from mrgp.weighting.sandwich import Rows, Sandwich, freed_residuals, sandwich
 
 
 @eqx.filter_jit
-def _smoother(model: Any, records: Any) -> Smoother:
+def _smoother(model: Composite, records: Records) -> Smoother:
     return model.smoother(records)
 
 
@@ -33,13 +33,13 @@ class Smoothed(NamedTuple):
     clusters: Rows
 
     @classmethod
-    def of(cls, model: Any, data: Dataset, clusters: Clusters) -> "Smoothed":
-        """Smooth a dataset by a model with these parameters."""
-        records = build_objective(model, data, Scaling.of(data), None).records
-        basis, residual, lift = (np.asarray(x) for x in _smoother(model, records))
+    def of(cls, model: Composite, records: Records, clusters: Clusters) -> "Smoothed":
+        """Smooth records by a model with these parameters."""
+        found = _smoother(as_arrays(model), as_arrays(records))
+        basis, residual, lift = (np.asarray(x) for x in found)
         rows = np.concatenate(clusters.labels)
         freed, leverage = freed_residuals(basis, residual, rows)
-        return cls(basis, lift, freed, leverage, source_rows(data), rows)
+        return cls(basis, lift, freed, leverage, source_rows(records), rows)
 
     def sandwich(self) -> Sandwich:
         """Return information and variance of the scores."""
@@ -47,6 +47,6 @@ class Smoothed(NamedTuple):
         return sandwich(self.basis, self.residual, self.sources, self.clusters, number)
 
 
-def source_rows(data: Dataset) -> Rows:
+def source_rows(records: Records) -> Rows:
     """Return the number of the process of every observed value."""
-    return np.repeat(np.arange(len(data)), [int(o.observed.sum()) for o in data])
+    return np.repeat(np.arange(len(records)), [len(record) for record in records])

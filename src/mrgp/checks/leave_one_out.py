@@ -8,8 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp._types import float64
-from mrgp.inference.kept import Kept, kept
-from mrgp.inference.residuals import Worst, check_residuals, describe
+from mrgp.checks.dense import Dense, dense
+from mrgp.checks.residuals import Worst, check_residuals, describe
+from mrgp.evaluation import evaluate_quietly
+from mrgp.inference import Fit
+from mrgp.prediction import Prediction
 from mrgp.supports import Support
 
 Vector = Float[np.ndarray, " n"]
@@ -43,10 +46,8 @@ class LeftOut:
         """Value minus prediction, in standard deviations: N(0, 1) each if the model is right."""
         return (self.y - self.mean) / np.sqrt(self.variance)
 
-    def prediction(self) -> Any:
+    def prediction(self) -> Prediction:
         """Return the same as a `Prediction`, with quantiles, tables and probabilities."""
-        from mrgp.prediction import Prediction
-
         return Prediction(
             support=self.support,
             task=self.task,
@@ -125,8 +126,6 @@ class LeaveOneOut:
 
     def scores(self) -> dict[str, dict[str, float]]:
         """Return the scores of `mrgp.evaluate` for each source, and for all under "overall"."""
-        from mrgp.evaluation import evaluate_quietly
-
         found = {
             name: evaluate_quietly(part.prediction(), part.y)
             for name, part in zip(self.names, self.parts, strict=True)
@@ -170,9 +169,9 @@ class LeaveOneOut:
 
 
 @float64
-def leave_one_out(fit: Any) -> LeaveOneOut:
+def leave_one_out(fit: Fit) -> LeaveOneOut:
     """Predict every value of an exact fit from all the others, with its parameters held."""
-    found = kept(fit, "leave_one_out", OTHERWISE)
+    found = dense(fit, "leave_one_out", OTHERWISE)
     precision = (found.root**2).sum(0)
     mean = found.y - found.alpha / precision
     # A held-out value has the noise s2, whatever weight it would have had.
@@ -193,7 +192,7 @@ def leave_one_out(fit: Any) -> LeaveOneOut:
     return LeaveOneOut(parts, covariance, found.covariance)
 
 
-def _residual_covariance(found: Kept, scale: Vector) -> Float[np.ndarray, "n n"]:
+def _residual_covariance(found: Dense, scale: Vector) -> Float[np.ndarray, "n n"]:
     """Return the covariance of C^-1 e / scale, for e with the covariance of the values."""
     inverse = found.root.T @ found.root
     spread = inverse - (inverse * found.tempered) @ inverse

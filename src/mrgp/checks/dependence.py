@@ -9,11 +9,10 @@ from jaxtyping import Float
 
 from mrgp._types import float64
 from mrgp.data import Dataset
-from mrgp.inference.clustering import cluster_rows
-from mrgp.inference.composite import alone_optimum
-from mrgp.inference.objectives import check_model
-from mrgp.inference.smoothed import Smoothed
+from mrgp.inference import Problem, as_progress
+from mrgp.models import Recipe
 from mrgp.supports import Clusters
+from mrgp.weighting import Smoothed, alone_optimum, cluster_rows
 
 FEWEST = 4
 CLEAR = 2.0
@@ -113,7 +112,7 @@ class Dependence:
 
 @float64
 def dependence(
-    model: Any, data: Dataset, clusters: Any = "overlap", *, key: Any = 0, progress: Any = "auto"
+    model: Recipe, data: Dataset, clusters: Any = "overlap", *, key: Any = 0, progress: Any = "auto"
 ) -> Dependence:
     """Compare the residuals of sources that see the same places.
 
@@ -131,11 +130,10 @@ def dependence(
     """
     if not isinstance(data, Dataset):
         raise TypeError(f"dependence takes a Dataset; got {type(data).__name__}.")
-    check_model(model, None)
-    groups = cluster_rows(data, clusters)
-    seen = model.view(data)
-    optimum = alone_optimum(model, seen, key, progress, "dependence")
-    smoothed = Smoothed.of(optimum.model, seen, groups)
+    problem = Problem.of(model, data, key=key)
+    groups, seen = cluster_rows(data, clusters), problem.seen
+    optimum = alone_optimum(problem, as_progress(progress), "dependence")
+    smoothed = Smoothed.of(optimum.model, problem.records, groups)
     places = smoothed.clusters, smoothed.sources
     sums = np.zeros((groups.count, len(seen)))
     counts = np.zeros_like(sums)

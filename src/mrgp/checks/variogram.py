@@ -8,12 +8,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mrgp._types import float64
+from mrgp.checks.dense import dense
+from mrgp.checks.residuals import centres
 from mrgp.data import Dataset
 from mrgp.gp import prior_covariance
-from mrgp.inference.fits import Fit
-from mrgp.inference.kept import is_exact, kept
-from mrgp.inference.objectives import as_arrays, build_objective
-from mrgp.inference.residuals import centres
+from mrgp.inference import Fit
+from mrgp.models import as_arrays
+from mrgp.parameters import unwrap
 from mrgp.supports import Support
 
 MOST_VALUES = 1000
@@ -176,26 +177,24 @@ def _values(
     """Return residuals of a process from its mean, their covariance, and their support."""
     if data is not None:
         data = fit.same_data(data, "variogram")
-    if data is None or is_exact(fit):
-        found = kept(fit, "variogram", OTHERWISE)
+    if data is None or fit.records is not None:
+        found = dense(fit, "variogram", OTHERWISE)
         rows = found.rows[process]
         block = found.factor[rows] @ found.factor[rows].T - np.diag(found.tempered[rows])
         return (found.y - found.mean)[rows], block, found.supports[process]
-    if not hasattr(fit.model, "linear"):
+    linear = fit.model.linear
+    if linear is None:
         raise ValueError(
             f"variogram: {type(fit.recipe).__name__} is not one Gaussian, and its covariance is in"
             " no simple form; fit mrgp.MRGP() to see how the values vary over distance."
         )
-    seen = fit.recipe.view(data)
-    position = fit.processes.index(process)
-    observations = seen[process].dropna()
-    chosen = _drawn(len(observations))
-    few = Dataset([observations[chosen]])
-    records = build_objective(fit.model, few, fit.scaling, None).records
-    kernels, sources = as_arrays(fit.model.alone(position)).linear(records)
-    covariance = np.array(prior_covariance(kernels, sources, fit.model.rule))
-    covariance[np.diag_indices(len(covariance))] += np.asarray(sources[0].noise)
-    return np.asarray(sources[0].residual), covariance, few[process].support
+    observations = fit.recipe.view(data)[process].dropna()
+    few = Dataset([observations[_drawn(len(observations))]])
+    alone = as_arrays(linear.alone(fit.processes.index(process)))
+    read = alone.readings(as_arrays(fit.scaling.records(few)))
+    prior = prior_covariance(unwrap(alone.solver.kernels), read, alone.solver.rule)
+    covariance = np.array(prior) + np.diag(np.asarray(read.noise))
+    return np.asarray(read.residual), covariance, few[process].support
 
 
 def _drawn(count: int) -> Int[np.ndarray, " n"]:

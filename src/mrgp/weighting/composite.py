@@ -3,23 +3,23 @@
 import dataclasses
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Float
 
 from mrgp._types import float64
 from mrgp.data import Dataset
-from mrgp.inference.clustering import cluster_rows
-from mrgp.inference.hyperscores import kernel_sandwich
-from mrgp.inference.objectives import check_model
-from mrgp.inference.optimisers import Optimum, Status
-from mrgp.inference.sandwich import Sandwich
-from mrgp.inference.separate import composite_optimum
-from mrgp.inference.smoothed import Smoothed, source_rows
+from mrgp.inference import Optimum, Problem, Progress, Status, as_progress, check_recipe
+from mrgp.inference.each_alone import composite_optimum
+from mrgp.models import Model, Recipe
 from mrgp.supports import Clusters
+from mrgp.weighting.clustering import cluster_rows
+from mrgp.weighting.hyperscores import kernel_sandwich
+from mrgp.weighting.sandwich import Sandwich
+from mrgp.weighting.smoothed import Smoothed, source_rows
 
-Rule = Literal["ratio", "ribatet", "lyddon"]
+Estimator = Literal["ratio", "ribatet", "lyddon"]
 Parameters = Literal["function", "kernel"]
 
 LEAST = 0.05
@@ -97,7 +97,7 @@ class CompositeWeights(Mapping):
 
 @float64
 def composite_weights(
-    model: Any,
+    model: Recipe,
     data: Dataset,
     rule: str = "ratio",
     parameters: str = "function",
@@ -124,41 +124,60 @@ def composite_weights(
     >>> mrgp.composite_weights(mrgp.MRGP(), mrgp.Dataset(twice))
     CompositeWeights(one: 0.5, copy: 0.5; ratio, 40 clusters)
     """
-    weights, _ = weigh_sources(
-        model, data, rule, parameters, clusters, per_source, cap, key, progress
-    )
-    if weights.cautions:
-        warnings.warn(f"composite_weights: {'; '.join(weights.cautions)}.", stacklevel=3)
+    asked = Asked(rule, parameters, clusters, per_source, cap)
+    asked.check(data)
+    check_recipe(model, "auto")
+    weights, _ = weigh_sources(Problem.of(model, data, key=key), asked, as_progress(progress))
+    say_cautions(weights, stacklevel=3)
     return weights
 
 
+class Asked(NamedTuple):
+    """How sources are to be weighed: the arguments of `composite_weights`."""
+
+    rule: str = "ratio"
+    parameters: str = "function"
+    clusters: Any = "overlap"
+    per_source: bool = False
+    cap: bool = True
+
+    def check(self, data: Any) -> None:
+        """Refuse words that are not known, and combinations that have no meaning."""
+        for name, allowed in (("rule", Estimator), ("parameters", Parameters)):
+            value = getattr(self, name)
+            if value not in get_args(allowed):
+                raise ValueError(
+                    f"composite_weights: {name}= is one of {get_args(allowed)}; got {value!r}."
+                )
+        if not isinstance(self.per_source, bool):
+            raise TypeError(
+                f"composite_weights: per_source= is True or False; got {self.per_source!r}."
+            )
+        if self.per_source and self.rule != "ratio":
+            raise ValueError(
+                f'composite_weights: per_source=True goes with rule="ratio"; rule={self.rule!r}'
+                " gives one weight for all sources."
+            )
+        if not isinstance(data, Dataset):
+            raise TypeError(f"composite_weights takes a Dataset; got {type(data).__name__}.")
+
+
 def weigh_sources(
-    model: Any,
-    data: Dataset,
-    rule: str = "ratio",
-    parameters: str = "function",
-    clusters: Any = "overlap",
-    per_source: bool = False,
-    cap: bool = True,
-    key: Any = 0,
-    progress: Any = "auto",
+    problem: Problem, asked: Asked, progress: Progress
 ) -> tuple[CompositeWeights, Optimum]:
     """Return the composite weights, and the parameters of each source alone they come from."""
-    _check(rule, parameters, per_source, data)
-    check_model(model, "auto")
-    groups = cluster_rows(data, clusters)
-    seen = model.view(data)
-    optimum = alone_optimum(model, seen, key, progress, "composite_weights")
-    found, leverage = _scores(optimum.model, seen, groups, parameters)
-    raw, errors = _weigh(found, rule, per_source)
-    values = _limited(raw, per_source, cap)
-    keys = _keys(data)
+    groups = cluster_rows(problem.data, asked.clusters)
+    optimum = alone_optimum(problem, progress, "composite_weights")
+    found, leverage = _scores(optimum.model, problem, groups, asked.parameters)
+    raw, errors = _weigh(found, asked.rule, asked.per_source)
+    values = _limited(raw, asked.per_source, asked.cap)
+    keys = _keys(problem.data)
     weights = CompositeWeights(
         values_=dict(zip(keys, values.tolist(), strict=True)),
         uncapped=dict(zip(keys, raw.tolist(), strict=True)),
         standard_errors=dict(zip(keys, errors.tolist(), strict=True)),
-        rule=rule,
-        parameters=parameters,
+        rule=asked.rule,
+        parameters=asked.parameters,
         information=found.information,
         variability=found.variability,
         freedom=found.dimension,
@@ -171,36 +190,16 @@ def weigh_sources(
     return dataclasses.replace(weights, cautions=cautions), optimum
 
 
-def check_words(weights: Any, hyperparameters: Any, optimiser: Any) -> None:
-    """Refuse words that `fit` does not know, and settings without a use."""
-    if isinstance(weights, str) and weights != "auto":
-        raise ValueError(f'weights= takes a mapping, or "auto"; got {weights!r}.')
-    if hyperparameters not in ("refit", "keep"):
-        raise ValueError(f"hyperparameters= is 'refit' or 'keep'; got {hyperparameters!r}.")
-    if hyperparameters == "keep" and optimiser is not None:
-        raise ValueError('optimiser= has no use with hyperparameters="keep"; leave one out.')
+def say_cautions(weights: CompositeWeights, stacklevel: int) -> None:
+    """Warn of what to mind about weights."""
+    if weights.cautions:
+        text = "; ".join(weights.cautions)
+        warnings.warn(f"composite_weights: {text}.", stacklevel=stacklevel + 1)
 
 
-def weigh_for_fit(
-    model: Any, data: Dataset, weights: Any, hyperparameters: str, key: Any, progress: Any
-) -> tuple[Any, Optimum | None]:
-    """Return the weights, and the parameters of each source alone where they are to be kept.
-
-    They are where the user wants them, and where the user stopped the work at this stage.
-    """
-    keep = hyperparameters == "keep"
-    if not isinstance(weights, str):
-        alone = alone_optimum(model, model.view(data), key, progress, "fit") if keep else None
-        return weights, alone
-    found, alone = weigh_sources(model, data, key=key, progress=progress)
-    if found.cautions:
-        warnings.warn(f"composite_weights: {'; '.join(found.cautions)}.", stacklevel=4)
-    return found, alone if keep or alone.status.code == "interrupted" else None
-
-
-def alone_optimum(model: Any, seen: Dataset, key: Any, progress: Any, where: str) -> Optimum:
+def alone_optimum(problem: Problem, progress: Progress, where: str) -> Optimum:
     """Return the parameters of each source alone, or say that they could not be found."""
-    optimum = composite_optimum(model, seen, key, progress)
+    optimum = composite_optimum(problem, progress)
     if not optimum.status.ok:
         raise ValueError(f"{where}: the fit of each source alone failed: {optimum.status}.")
     return optimum
@@ -222,23 +221,6 @@ def _limited(raw: Float[np.ndarray, " a"], per_source: bool, cap: bool) -> Float
     return np.minimum(values, 1.0) if cap else values
 
 
-def _check(rule: Any, parameters: Any, per_source: Any, data: Any) -> None:
-    for name, value, allowed in (("rule", rule, Rule), ("parameters", parameters, Parameters)):
-        if value not in get_args(allowed):
-            raise ValueError(
-                f"composite_weights: {name}= is one of {get_args(allowed)}; got {value!r}."
-            )
-    if not isinstance(per_source, bool):
-        raise TypeError(f"composite_weights: per_source= is True or False; got {per_source!r}.")
-    if per_source and rule != "ratio":
-        raise ValueError(
-            f'composite_weights: per_source=True goes with rule="ratio"; rule={rule!r} gives one'
-            " weight for all sources."
-        )
-    if not isinstance(data, Dataset):
-        raise TypeError(f"composite_weights takes a Dataset; got {type(data).__name__}.")
-
-
 def _keys(data: Dataset) -> list[Any]:
     """Return the name of every process: its source, or (source, task) where that says more."""
     names = [source for source, _ in data.processes]
@@ -246,12 +228,12 @@ def _keys(data: Dataset) -> list[Any]:
 
 
 def _scores(
-    model: Any, data: Dataset, clusters: Clusters, parameters: str
+    model: Model, problem: Problem, clusters: Clusters, parameters: str
 ) -> tuple[Sandwich, float]:
     if parameters == "kernel":
         rows = np.concatenate(clusters.labels)
-        return kernel_sandwich(model, data, source_rows(data), rows), 0.0
-    smoothed = Smoothed.of(model, data, clusters)
+        return kernel_sandwich(model, problem.records, source_rows(problem.records), rows), 0.0
+    smoothed = Smoothed.of(model, problem.records, clusters)
     return smoothed.sandwich(), smoothed.leverage
 
 

@@ -14,13 +14,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from mrgp._types import to_numpy
-from mrgp.data import Dataset, Record, Scaling, as_seed
-from mrgp.inference.coordinate import Profiled, Relative, blocks_of, settle
-from mrgp.inference.objectives import Objective, as_arrays, build_objective, replace_q
-from mrgp.inference.optimisers import LBFGS, Optimum, maximise
-from mrgp.inference.progress import as_progress
-from mrgp.inference.stages import log_unit, sample_of
-from mrgp.models import Coregionalised, Network, begin, trained_q
+from mrgp.data import Records
+from mrgp.inference.coordinate import Profiled, Relative, blocks_of, settle, with_settled_q
+from mrgp.inference.lbfgs import LBFGS, maximise
+from mrgp.inference.loop import Optimum
+from mrgp.inference.objectives import Objective
+from mrgp.inference.problem import Problem
+from mrgp.inference.progress import Progress
+from mrgp.inference.stages import USUAL, forerunner
+from mrgp.models import Composite, as_arrays, begin
 from mrgp.parameters import Parameter, log_prior, partition
 
 TITLE = "each source alone"
@@ -31,61 +33,57 @@ class Separate(eqx.Module):
 
     model: Any
 
-    def log_evidence(self, records: Sequence[Record]) -> Float[Array, ""]:
+    @property
+    def variational(self) -> None:
+        """Each source has the best q of its own."""
+        return None
+
+    def log_evidence(self, records: Records) -> Float[Array, ""]:
         """Return the sum of the sources' log evidences, or of bounds on them."""
         own = [self.model.alone(i).log_evidence((r,)) for i, r in enumerate(records)]
         return jnp.sum(jnp.stack(own))
 
 
-def composite_optimum(recipe: Any, data: Dataset, key: Any, progress: Any = None) -> Optimum:
+def composite_optimum(problem: Problem, progress: Progress) -> Optimum:
     """Fit the parameters that all sources share, each source integrated on its own.
 
     Biases, and the constant weights between tasks, which no source shows alone, are then fitted to
-    all together, the rest held. `data` are as the recipe views them. The model returned has these
-    parameters; a network has the posterior of all sources together.
+    all together, the rest held. The model returned has these parameters; a network has the
+    posterior of all sources together.
     """
-    built = recipe.build(data, key)
-    if isinstance(built, Network):
-        if built.components > 1:
-            raise ValueError(
-                'Composite weights and hyperparameters="keep" take networks of one component; this'
-                f" one has {built.components}. Find the weights with components=1, and give them as"
-                " weights=."
-            )
-        return _network_optimum(recipe, built, data, key, progress)
-    if getattr(built, "q", None) is not None:
+    if problem.recipe.fitted == "blocks":
+        return _network_optimum(problem, progress)
+    built = problem.build()
+    if built.composite is None:
+        raise ValueError(
+            f"{type(problem.recipe).__name__} cannot take its sources one by one, and so has no"
+            " rule for composite weights; give weights={source: number}, or none."
+        )
+    if built.variational is not None:
         # With the best q(u) of each source, its bound is the collapsed one.
-        built = replace_q(built, None)
-    return _linear_optimum(built, data, Scaling.of(data), key, progress)
+        built = built.variational.with_q(None)
+    return _linear_optimum(problem, built.composite, progress)
 
 
-def _linear_optimum(
-    built: Any, data: Dataset, scaling: Scaling, key: Any, progress: Any
-) -> Optimum:
-    target = build_objective(Separate(built), data, scaling, None)
-    unit = log_unit(scaling, data)
-    found = maximise(target, unit, LBFGS(), as_seed(key), as_progress(progress), TITLE)
+def _linear_optimum(problem: Problem, built: Composite, progress: Progress) -> Optimum:
+    target = Objective.of(Separate(built), problem.records)
+    found = maximise(target, problem.log_unit, LBFGS(), problem.key, progress, TITLE)
     found = dataclasses.replace(found, trained=None, model=found.model.model)
-    if found.status.code in ("failed", "interrupted"):
+    if found.status.over or not built.coupling:
         return found
-    return _coupled(found, built, data, scaling, key, progress)
+    return _coupled(problem, found, built, progress)
 
 
-def _coupled(
-    found: Optimum, built: Any, data: Dataset, scaling: Scaling, key: Any, progress: Any
-) -> Optimum:
+def _coupled(problem: Problem, found: Optimum, built: Composite, progress: Progress) -> Optimum:
     """Fit to all sources together what none of them shows alone: biases, and W between tasks."""
+
+    def part(model: Any) -> Any:
+        return model.coupling
+
     model = to_numpy(found.model)
-    if isinstance(model, Coregionalised):
-        part = (lambda m: m.weights) if len(data.tasks) > 1 else None
-    else:
-        part = (lambda m: (m.offset, m.ratio)) if model.offset else None
-    if part is None:
-        return found
     held = jax.tree.map(_held, model, is_leaf=lambda x: isinstance(x, Parameter))
-    target = build_objective(eqx.tree_at(part, held, part(built)), data, scaling, None)
-    unit = log_unit(scaling, data)
-    joined = maximise(target, unit, LBFGS(), as_seed(key), as_progress(progress), "couplings")
+    target = problem.objective(eqx.tree_at(part, held, part(built)))
+    joined = maximise(target, problem.log_unit, LBFGS(), problem.key, progress, "couplings")
     status = found.status if joined.status.code == "converged" else joined.status
     moved = eqx.tree_at(part, model, part(to_numpy(joined.model)))
     return dataclasses.replace(found, model=moved, status=status)
@@ -111,7 +109,7 @@ class _OfSource(Objective):
         """Return the network as this source sees it."""
         both = eqx.combine(trained, self.frozen)
         q = None if both.weights is None else both.weights[self.process]
-        return replace_q(both.network.alone(self.process), q)
+        return both.network.alone(self.process).with_q(q)
 
 
 class _Profiles:
@@ -149,51 +147,38 @@ def _prior(objective: Objective, trained: Any, share: Array) -> tuple[Array, Any
     return eqx.filter_value_and_grad(scaled)(trained)
 
 
-def _network_optimum(
-    recipe: Any, network: Network, data: Dataset, key: Any, progress: Any
-) -> Optimum:
-    scaling = Scaling.of(data)
-    sample = sample_of(data, key)
-    linear = getattr(recipe, "model", recipe).forerunner.build(sample, key, like=data)
-    start = _linear_optimum(linear, sample, scaling, key, progress)
-    if start.status.code in ("failed", "interrupted"):
+def _network_optimum(problem: Problem, progress: Progress) -> Optimum:
+    network: Any = problem.build()
+    if network.components > 1:
+        raise ValueError(
+            'Composite weights and hyperparameters="keep" take networks of one component; this one'
+            f" has {network.components}. Find the weights with components=1, and give them as"
+            " weights=."
+        )
+    linear = forerunner(problem)
+    start = _linear_optimum(linear, linear.build().composite, progress)
+    if start.status.over:
         return dataclasses.replace(start, model=network)
     network = begin(network, to_numpy(start.model))
-    own = blocks_of(as_arrays(network.q))
-    records = build_objective(network, data, scaling, None).records
-    plain = _Networks(replace_q(network, None), None)
+    own, records = blocks_of(as_arrays(network.q)), as_arrays(problem.records)
+    plain = _Networks(network.with_q(None), None)
     starts = [
         settle(_of_source(plain, records, i), _trained(plain), own)[0] for i in range(len(records))
     ]
     weights = tuple(q.map(lambda block: Relative.to(block.moments)).w for q in starts)
-    whole = _Networks(replace_q(network, None), weights)
-    objective = Objective(*as_arrays(partition(whole)), records=records)
+    whole = _Networks(network.with_q(None), weights)
+    objective = Objective.of(whole, records)
     parts = [Profiled(_of_source(whole, records, i), q.f) for i, q in enumerate(starts)]
-    settings = LBFGS(tolerance=2e-5, starts=1, candidates=0)
     loss = _Profiles(objective, parts)
-    unit = log_unit(scaling, data)
-    found = maximise(objective, unit, settings, 0, as_progress(progress), TITLE, loss)
-    together = Objective(*as_arrays(partition(to_numpy(found.model))), records=records)
-    settled, _ = settle(together, together.start, own)
-    q = trained_q(settled.map(lambda block: block.moments))
-    return dataclasses.replace(found, trained=None, model=replace_q(to_numpy(found.model), q))
-
-
-def with_weights(model: Any, objective: Objective) -> Any:
-    """Return a model for weighted records, its parameters kept."""
-    if not isinstance(model, Network):
-        return model
-    own = blocks_of(as_arrays(model.q))
-    plain = to_numpy(replace_q(model, None))
-    target = Objective(*as_arrays(partition(plain)), records=objective.records)
-    settled, _ = settle(target, target.start, own)
-    return replace_q(plain, trained_q(settled.map(lambda block: block.moments)))
+    found = maximise(objective, problem.log_unit, USUAL, 0, progress, TITLE, loss)
+    together = to_numpy(found.model).with_q(network.q)
+    return dataclasses.replace(found, trained=None, model=with_settled_q(together, records))
 
 
 def _trained(whole: _Networks) -> Any:
     return as_arrays(partition(whole)[0])
 
 
-def _of_source(whole: _Networks, records: Sequence[Record], process: int) -> _OfSource:
+def _of_source(whole: _Networks, records: Records, process: int) -> _OfSource:
     trained, frozen = as_arrays(partition(whole))
     return _OfSource(trained, frozen, (records[process],), process)

@@ -1,0 +1,22 @@
+"""Checks of a fit: leave-one-out, variogram, shared errors, learned maps."""
+
+from mrgp.checks.bias import BiasMap, bias_map
+from mrgp.checks.dense import is_dense
+from mrgp.checks.dependence import Dependence, Pair, dependence
+from mrgp.checks.leave_one_out import LeaveOneOut, leave_one_out
+from mrgp.checks.residuals import place_in_words
+from mrgp.checks.variogram import Variogram, variogram
+
+__all__ = [
+    "BiasMap",
+    "Dependence",
+    "LeaveOneOut",
+    "Pair",
+    "Variogram",
+    "bias_map",
+    "dependence",
+    "is_dense",
+    "leave_one_out",
+    "place_in_words",
+    "variogram",
+]

@@ -1,0 +1,115 @@
+"""A problem: a recipe, the data as it sees them, and what is measured of them once."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mrgp._types import float64
+from mrgp.data import Dataset, Frame, Records, Scaling, as_seed
+from mrgp.inference.objectives import Objective
+from mrgp.models import Model, Process, Recipe, Weights
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Problem:
+    """What a fit starts from; `seen` are the data as the recipe sees them, `records` centred.
+
+    >>> import mrgp
+    >>> sensors = mrgp.Observations(mrgp.points([[0.0], [2.0]]), [3.0, 5.0], name="sensors")
+    >>> problem = Problem.of(mrgp.MRGP(), mrgp.Dataset([sensors]), weights={"sensors": 0.5})
+    >>> problem.records[0].y, problem.weights
+    (array([-1.,  1.]), {('sensors', 'value'): 0.5})
+    """
+
+    recipe: Recipe
+    data: Dataset
+    seen: Dataset
+    frame: Frame
+    records: Records
+    key: int
+
+    @classmethod
+    def of(cls, recipe: Recipe, data: Dataset, weights: Weights = None, key: Any = 0) -> "Problem":
+        """Measure data as a recipe sees them, with composite weights by source or process."""
+        check_recipe(recipe, weights)
+        seen = recipe.view(data)
+        if recipe.fitted == "parts":
+            # A recipe may leave sources out; each part centres its own data.
+            data = Dataset([data[process] for process in seen.processes])
+            frame = Frame.of(seen)._replace(scaling=Scaling.plain(seen))
+        else:
+            frame = Frame.of(seen)
+        records = frame.scaling.records(seen, weights)
+        return cls(recipe, data, seen, frame, records, as_seed(key))
+
+    @property
+    def scaling(self) -> Scaling:
+        """The scaling of the data."""
+        return self.frame.scaling
+
+    @property
+    def weights(self) -> dict[Process, float]:
+        """The composite weight of each process."""
+        pairs = zip(self.seen.processes, self.records, strict=True)
+        return {process: float(record.weight) for process, record in pairs}
+
+    @property
+    def count(self) -> int:
+        """The number of observed values."""
+        return sum(len(record) for record in self.records)
+
+    @property
+    def log_unit(self) -> float:
+        """The mean log spread of the values."""
+        counts = [len(record) for record in self.records]
+        spreads = [self.scaling.scale[self.scaling.index(o.task)] for o in self.seen]
+        return float(np.average(np.log(spreads), weights=counts))
+
+    def build(self) -> Model:
+        """Make the model, with starting values."""
+        return self.recipe.build(self.seen, self.key, self.frame)
+
+    def objective(self, model: Model | None = None) -> Objective:
+        """Return what a fit maximises, from the parameters of a model."""
+        return Objective.of(self.build() if model is None else model, self.records)
+
+    def weighted(self, weights: Weights) -> "Problem":
+        """Return the problem with other composite weights."""
+        return dataclasses.replace(self, records=self.scaling.records(self.seen, weights))
+
+    def sample(self, rows: int) -> "Problem":
+        """Return the problem on about so many rows, shared out evenly, in the same frame."""
+        if self.count <= rows:
+            return self
+        seen = self.seen.batch(max(1, rows // len(self.seen)), self.key)
+        records = self.scaling.records(seen, self.weights)
+        return dataclasses.replace(self, seen=seen, records=records)
+
+
+@float64
+def objective(
+    model: Recipe, data: Dataset, weights: Mapping[Any, float] | None = None, key: Any = 0
+) -> Objective:
+    """Return the function that `fit` maximises, with its starting point.
+
+    >>> import jax, mrgp
+    >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> f = mrgp.objective(mrgp.MRGP(), mrgp.Dataset([sensors]))
+    >>> with jax.enable_x64(True):
+    ...     slope = jax.jit(jax.grad(f))(f.start)
+    """
+    return Problem.of(model, data, weights, key).objective()
+
+
+def check_recipe(recipe: Any, weights: Weights = None) -> None:
+    """Refuse what is not a model, and weights that a model cannot have."""
+    if isinstance(recipe, type) or not isinstance(recipe, Recipe):
+        hint = f" Write {recipe.__name__}()." if isinstance(recipe, type) else ""
+        raise TypeError(
+            f"The first argument must be a model such as mrgp.MRGP(); got {recipe!r}.{hint}"
+        )
+    reason = recipe.refuses(weights)
+    if reason is not None:
+        raise ValueError(reason)

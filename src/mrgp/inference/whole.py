@@ -1,0 +1,82 @@
+"""Fit all parameters of a model at once: by L-BFGS, or by stochastic steps on minibatches."""
+
+import dataclasses
+
+from mrgp.inference.ascent import Training, ascend, warm_start
+from mrgp.inference.fits import Fit, finished
+from mrgp.inference.lbfgs import LBFGS, maximise
+from mrgp.inference.loop import Optimum
+from mrgp.inference.objectives import Objective
+from mrgp.inference.problem import Problem
+from mrgp.inference.progress import Progress
+from mrgp.inference.stochastic import Adam
+from mrgp.models import Model
+
+
+def fit_whole(
+    problem: Problem, optimiser: LBFGS | Adam | None, progress: Progress, throw: bool = True
+) -> Fit:
+    """Fit a model by L-BFGS, or by Adam where its bound is a sum over rows."""
+    target = problem.objective()
+    settings = optimiser or (Adam() if target.has_q else LBFGS())
+    return finished(problem, optimise_whole(target, problem, settings, progress), settings, throw)
+
+
+def optimise_whole(
+    target: Objective,
+    problem: Problem,
+    settings: LBFGS | Adam,
+    progress: Progress,
+    training: Training | None = None,
+) -> Optimum:
+    """Maximise an objective from its start, or from where training stopped."""
+    if isinstance(settings, LBFGS):
+        # The best q(u) of all is known, and with it the bound is the collapsed one.
+        target = target.without_q() if target.has_q else target
+        return maximise(target, problem.log_unit, settings, problem.key, progress)
+    begun = None
+    if training is None and settings.warm_start and target.has_q:
+        target, begun = warm_start(target, problem.log_unit, problem.key, progress)
+    return ascend(target, settings, problem.key, progress, training, begun)
+
+
+def going_on(fit: Fit, optimiser: LBFGS | Adam | None) -> tuple[LBFGS | Adam, Training | None, int]:
+    """Return settings with which a fit may be resumed, its training if it has any, and a seed."""
+    settings, training = optimiser or fit.optimiser, fit.training
+    if type(settings) is not type(fit.optimiser):
+        raise ValueError(
+            f"resume: the fit was made with {type(fit.optimiser).__name__}; got"
+            f" {type(settings).__name__}."
+        )
+    if isinstance(settings, LBFGS):
+        return dataclasses.replace(settings, starts=1, candidates=0), None, 0
+    free = {"steps": settings.steps, "halvings": settings.halvings}
+    if dataclasses.replace(fit.optimiser, **free) != settings:
+        raise ValueError(
+            f"resume: only steps and halvings may differ from the first run's {fit.optimiser}."
+        )
+    if training is not None and training.steps == 0:
+        return settings, None, training.seed
+    return settings, training, 0
+
+
+def with_start_q(fit: Fit) -> Model:
+    """Return the model of a fit, with a q(u) where natural gradients had found it."""
+    variational = fit.model.variational
+    natural = fit.training is not None and fit.training.natural
+    return variational.started() if natural and variational is not None else fit.model
+
+
+def resume_whole(
+    fit: Fit,
+    problem: Problem,
+    optimiser: LBFGS | Adam | None,
+    progress: Progress,
+    throw: bool = True,
+) -> Fit:
+    """Go on with a fit, from the parameters that it has."""
+    settings, training, seed = going_on(fit, optimiser)
+    problem = dataclasses.replace(problem, key=seed)
+    target = problem.objective(with_start_q(fit))
+    optimum = optimise_whole(target, problem, settings, progress, training)
+    return finished(dataclasses.replace(problem, key=fit.key), optimum, settings, throw)

@@ -1,0 +1,302 @@
+"""What recipes and models can do: all that inference, weighting and prediction know of them."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol, Self, runtime_checkable
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from mrgp._types import AnyArray
+from mrgp.data import Dataset, Frame, Record, Records, Scaling
+from mrgp.gp import Posterior, Readings, Smoother, Solver
+from mrgp.models.answers import Components, Question
+from mrgp.parameters import Parameter
+from mrgp.supports import Support
+
+Process = tuple[str, str]
+"""A source and a task, in this order."""
+
+Weights = Mapping[Any, float] | str | None
+"""Composite weights by (source, task) or by source, a word for how to find them, or none."""
+
+State = Any
+"""The posterior of a model: only its own model looks inside."""
+
+Fitted = Literal["whole", "blocks", "parts"]
+"""All parameters at once; a posterior block by block under them; or one part after another."""
+
+
+@runtime_checkable
+class Recipe(Protocol):
+    """A frozen description of a model: plain values, no data.
+
+    >>> from mrgp import MRGP, RBF
+    >>> isinstance(MRGP(), Recipe), isinstance(RBF(), Recipe)
+    (True, False)
+    """
+
+    @property
+    def inner(self) -> "Recipe | None":
+        """The recipe that this one wraps, if any."""
+        ...
+
+    @property
+    def fitted(self) -> Fitted:
+        """How its model is fitted."""
+        ...
+
+    def refuses(self, weights: Weights) -> str | None:
+        """Say why the model cannot have these composite weights, or return None."""
+        ...
+
+    def view(self, data: Dataset) -> Dataset:
+        """Return the data as the model sees it."""
+        ...
+
+    def build(self, data: Dataset, key: Any = 0, frame: Frame | None = None) -> "Model":
+        """Make the model for a dataset, with starting values in its frame."""
+        ...
+
+
+class PlainRecipe:
+    """What most recipes say of themselves: they wrap none, and see the data as they are."""
+
+    @property
+    def inner(self) -> Recipe | None:
+        """No recipe is wrapped."""
+        return None
+
+    @property
+    def fitted(self) -> Fitted:
+        """All parameters are found at once."""
+        return "whole"
+
+    def refuses(self, weights: Weights) -> str | None:
+        """Take any composite weights."""
+        return None
+
+    def view(self, data: Dataset) -> Dataset:
+        """Return the data as they are."""
+        return data
+
+
+def innermost(recipe: Recipe) -> Any:
+    """Return the recipe inside all that wrap it.
+
+    >>> from mrgp import CenterPoint, MRGP
+    >>> innermost(CenterPoint(MRGP())) == MRGP()
+    True
+    """
+    while recipe.inner is not None:
+        recipe = recipe.inner
+    return recipe
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A model with parameters: an equinox module made by a recipe for a dataset."""
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """The pairs (source, task)."""
+        ...
+
+    @property
+    def linear(self) -> "Linear | None":
+        """The model as a linear-Gaussian one, where it is."""
+        ...
+
+    @property
+    def variational(self) -> "Variational | None":
+        """The model as one with a posterior q to train, where it can have one."""
+        ...
+
+    @property
+    def composite(self) -> "Composite | None":
+        """The model as one of sources that can be taken one by one, where they can."""
+        ...
+
+    @property
+    def maps(self) -> "Mapping[Any, LearnedMap]":
+        """Maps that were learned from values of a source, or task, to those of the target."""
+        ...
+
+    def log_evidence(self, records: Records) -> Float[AnyArray, ""]:
+        """Return the log evidence of the records, or a lower bound on it."""
+        ...
+
+    def condition(self, records: Records) -> State:
+        """Return the posterior state that prediction needs."""
+        ...
+
+    def predict(self, state: State, support: Support, asked: Question) -> Components:
+        """Return what a task is on a support, or what a source reports of it, without noise."""
+        ...
+
+    def observation_noise(self, process: Process) -> float:
+        """Return the noise variance of a new observation of a process."""
+        ...
+
+    def named(self) -> dict[str, Parameter]:
+        """Return the parameters by name."""
+        ...
+
+    def report(self, scaling: Scaling) -> dict[str, np.ndarray]:
+        """Return the parameters by name, in the user's units."""
+        ...
+
+    def account(self, state: State) -> str:
+        """Say how the posterior is held."""
+        ...
+
+
+@runtime_checkable
+class LearnedMap(Protocol):
+    """A map from values of a source, or of another task, to those of the target."""
+
+    label: str
+    target: str
+    task: str
+    source_task: str
+    beside: tuple[str, ...]
+    """The other inputs over which it changes."""
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest value that it was learned on."""
+        ...
+
+    @property
+    def centre(self) -> Float[np.ndarray, " b"]:
+        """The middle of the data in the other inputs."""
+        ...
+
+    @property
+    def scatter(self) -> float:
+        """The standard deviation of the target about the map."""
+        ...
+
+    def evaluate(
+        self, state: State, values: Float[np.ndarray, " n"], at: Float[np.ndarray, " b"]
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+        """Return mean and variance of the target at values of the source, at one place."""
+        ...
+
+
+@runtime_checkable
+class Composite(Protocol):
+    """A model whose sources can be taken one by one: what composite weights rest on."""
+
+    @property
+    def coupling(self) -> tuple[Any, ...]:
+        """Parameters that no source shows alone, such as biases."""
+        ...
+
+    def alone(self, process: int) -> Self:
+        """Return the model of one process, with the parameters of all."""
+        ...
+
+    def smoother(self, records: Records) -> Smoother:
+        """Return how the posterior mean smooths the records, in units of their noise."""
+        ...
+
+    def log_evidence(self, records: Records) -> Float[AnyArray, ""]:
+        """Return the log evidence of the records, or a lower bound on it."""
+        ...
+
+
+@runtime_checkable
+class Linear(Composite, Protocol):
+    """A linear-Gaussian model: kernels, solver, and what sources read of the latent functions."""
+
+    solver: Solver
+
+    def readings(self, records: Records) -> Readings:
+        """Return what the sources read of the latent functions."""
+        ...
+
+    def condition(self, records: Records) -> Posterior:
+        """Condition the latent functions on the records."""
+        ...
+
+    def holding(self, state: Posterior, records: Records) -> Posterior:
+        """Return an exact posterior that holds the records' own supports, not copies."""
+        ...
+
+    def values(self, scaling: Scaling) -> dict[str, Array]:
+        """Return what `report` does, inside transformations of JAX too."""
+        ...
+
+
+@runtime_checkable
+class Variational(Protocol):
+    """A model with a posterior q of inducing variables, whose bound is a sum over rows."""
+
+    q: Any
+
+    @property
+    def natural_rate(self) -> float:
+        """A natural-gradient step of all of q on all data that does not overshoot."""
+        ...
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the best q for given parameters is known in closed form."""
+        ...
+
+    def with_q(self, q: Any) -> Self:
+        """Return the model with another q, or without one."""
+        ...
+
+    def started(self) -> Self:
+        """Return the model with a q to start from, where it has none."""
+        ...
+
+    def natural_q(self) -> Any:
+        """Return the q from which natural gradients start, by natural parameters, if it has any."""
+        ...
+
+    def with_natural(self, q: Any) -> Self:
+        """Return the model with the q that natural gradients found."""
+        ...
+
+    def optimal_q(self, records: Records) -> Any:
+        """Return the best q, by natural parameters, where it is explicit."""
+        ...
+
+    def expected_log_likelihood(self, q: Any, records: Records) -> Float[Array, ""]:
+        """Return E_q[log p(records)], each row times its weight."""
+        ...
+
+    def full_bound(self, q: Any, records: Records) -> Float[Array, ""]:
+        """Return the bound on all data at a q by natural parameters, or at the best one."""
+        ...
+
+
+@eqx.filter_jit
+def conditioned(model: Model, records: tuple[Record, ...]) -> State:
+    """Return the posterior state of a model given records, compiled.
+
+    >>> import mrgp
+    >>> seen = mrgp.Observations(mrgp.points([[0.0]]), [2.0], noise_variance=1.0)
+    >>> model = mrgp.MRGP(mrgp.Constant(1.0), mean="zero").build(Dataset([seen]))
+    >>> state = conditioned(model, Scaling.of(Dataset([seen])).records(Dataset([seen])))
+    >>> state.alpha.round(3).tolist()  # 2 / (1 + 1)
+    [1.0]
+    """
+    return model.condition(records)
+
+
+def refuse_likelihoods(solver: Solver, data: Dataset, name: str) -> None:
+    """Refuse sources whose likelihood a solver cannot serve.
+
+    >>> from mrgp import Observations, points
+    >>> from mrgp.gp import Exact
+    >>> data = Dataset([Observations(points([[0.0]]), [1.0], likelihood="gaussian")])
+    >>> refuse_likelihoods(Exact(()), data, "MRGP")
+    """
+    for o in data:
+        reason = solver.refuses(o.likelihood)
+        if reason is not None:
+            raise ValueError(f"{o.label}: {name} cannot be fitted to it: {reason}.")

@@ -1,0 +1,256 @@
+"""The linear-Gaussian model behind MR-GP, linear coregionalisation and dependent sources."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from mrgp._linalg import cholesky
+from mrgp._types import AnyArray
+from mrgp.data import Records, Scaling
+from mrgp.gp import (
+    Collapsed,
+    Marginal,
+    Moments,
+    Natural,
+    Posterior,
+    Reading,
+    Readings,
+    Sites,
+    Smoother,
+    Whitened,
+    posterior_at_nodes,
+)
+from mrgp.kernels import Kernel
+from mrgp.models.answers import Components, Question, as_arrays, check_joint, columns_of, in_chunks
+from mrgp.models.contract import LearnedMap, Process
+from mrgp.models.noise import Noise
+from mrgp.models.readouts import Readout
+from mrgp.parameters import Parameter, real, unwrap
+from mrgp.supports import Points, Support
+
+SITE_JITTER = 1e-9
+
+
+class LinearModel(eqx.Module):
+    """y = level + sum_q ratio_q L f_q + noise: latent functions, a readout, and noise.
+
+    The solver has the kernels of the latent functions, and a way to find them from the data.
+
+    >>> import mrgp
+    >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0]]), [0.0, 2.0], name="sites")
+    >>> model = mrgp.MRGP(mrgp.RBF()).build(mrgp.Dataset([seen]))
+    >>> list(model.named())
+    ['kernel.variance', 'kernel.lengthscale', 'noise_variance[sites]']
+    """
+
+    solver: Any
+    readout: Readout
+    noise: Noise
+    processes: tuple[Process, ...] = eqx.field(static=True)
+    inputs: tuple[str, ...] = eqx.field(static=True)
+
+    @property
+    def linear(self) -> "LinearModel":
+        """The model itself."""
+        return self
+
+    @property
+    def variational(self) -> "LinearModel | None":
+        """The model itself where it has inducing variables."""
+        return self if isinstance(self.solver, Collapsed) else None
+
+    @property
+    def composite(self) -> "LinearModel":
+        """The model itself."""
+        return self
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the first latent function."""
+        return self.solver.kernels[0]
+
+    @property
+    def q(self) -> Any:
+        """The q of inducing variables that is to be trained, if any."""
+        return self.solver.q if isinstance(self.solver, Collapsed) else None
+
+    def log_evidence(self, records: Records) -> Float[Array, ""]:
+        """Return the exact log evidence, or a bound on it where there are inducing inputs."""
+        model = unwrap(self)
+        return model.solver.log_evidence(model.readings(records))
+
+    def condition(self, records: Records) -> Posterior:
+        """Condition the latent functions on the records."""
+        model = unwrap(self)
+        return model.solver.condition(model.readings(records))
+
+    def smoother(self, records: Records) -> Smoother:
+        """Return how the posterior mean smooths the records, in units of their noise."""
+        model = unwrap(self)
+        return model.solver.smoother(model.readings(records))
+
+    def readings(self, records: Records) -> Readings:
+        """Return what the sources read of the latent functions."""
+        model = unwrap(self)
+        noises, shared = model.noise.errors(model.processes, records)
+        sources = []
+        for process, record, noise in zip(model.processes, records, noises, strict=True):
+            sources.append(
+                Reading(
+                    record.support,
+                    model.readout.ratio(*process),
+                    record.y,
+                    model.readout.level(record.support, *process),
+                    noise,
+                    jnp.broadcast_to(jnp.asarray(record.weight), record.y.shape),
+                    record.shapes,
+                    record.likelihood,
+                )
+            )
+        return Readings(tuple(sources), shared)
+
+    def holding(self, state: Posterior, records: Records) -> Posterior:
+        """Return an exact posterior that holds the records' own supports, not copies."""
+        return dataclasses.replace(state, anchors=tuple(record.support for record in records))
+
+    def alone(self, process: int) -> "LinearModel":
+        """Return the model of one process, with the parameters of all."""
+        return dataclasses.replace(self, processes=(self.processes[process],))
+
+    @property
+    def maps(self) -> dict[Any, LearnedMap]:
+        """None: sources are read, not mapped."""
+        return {}
+
+    @property
+    def coupling(self) -> tuple[Any, ...]:
+        """Parameters that no source shows alone: biases, and weights between tasks."""
+        return self.readout.coupling
+
+    def moments(
+        self,
+        state: Posterior,
+        support: Support,
+        task: str,
+        source: str | None,
+        joint: bool = False,
+    ) -> tuple[Float[Array, " n"], Float[Array, "n *n"]]:
+        """Return mean and variance, or joint covariance, of a task or of what a source reads."""
+        model = unwrap(self)
+        ratio = model.readout.ratio(source, task)
+        mean, spread = model.solver.predict(state, ratio, support, joint)
+        return model.readout.level(support, source, task) + mean, spread
+
+    def predict(self, state: Posterior, support: Support, asked: Question) -> Components:
+        """Return one Gaussian for each region, or their joint one."""
+        model, held = as_arrays((self, state))
+
+        def answer(part: Support) -> Any:
+            return _moments(model, held, part, asked.task, asked.source, asked.joint)
+
+        if asked.joint:
+            check_joint(len(support))
+            return Components.gaussian(*answer(as_arrays(support)))
+        return Components.gaussian(*in_chunks(answer, support, columns_of(state)))
+
+    def at_nodes(self, state: Posterior, x: Float[AnyArray, "b s d"]) -> Marginal:
+        """Return mean and covariance of a single field among the nodes of each region."""
+        model, (source, task) = unwrap(self), (None, self.processes[0][1])
+        found = posterior_at_nodes(state, model.kernel, x, model.solver.rule)
+        nodes = Points(x.reshape(-1, x.shape[2]), jnp.ones(x.shape[0] * x.shape[1]))
+        level = model.readout.level(nodes, source, task).reshape(x.shape[:2])
+        return Marginal(level + found.mean, found.covariance)
+
+    def observation_noise(self, process: Process) -> float:
+        """Return the noise variance of a new observation."""
+        return self.noise.observation(process)
+
+    def named(self) -> dict[str, Parameter]:
+        """Return the parameters by name."""
+        kernels = self.readout.kernels_named(self.solver.kernels, self.inputs)
+        return kernels | self.noise.named(self.readout.label) | self.readout.named()
+
+    def values(self, scaling: Scaling) -> dict[str, Array]:
+        """Return what `report` does, inside transformations of JAX too."""
+        found = {name: jnp.asarray(parameter.value) for name, parameter in self.named().items()}
+        return self.readout.values(found, scaling)
+
+    def report(self, scaling: Scaling) -> dict[str, np.ndarray]:
+        """Return the parameters' values by name, in the user's units."""
+        return {name: np.asarray(value) for name, value in self.values(scaling).items()}
+
+    def account(self, state: Posterior) -> str:
+        """Say how the posterior is held, and how well."""
+        made = self.readout.account(len(self.solver.kernels))
+        return made + self.solver.account(state) + self.noise.account()
+
+    @property
+    def natural_rate(self) -> float:
+        """The size of the natural-gradient step that finds the best q on all data."""
+        return 1.0
+
+    @property
+    def explicit(self) -> bool:
+        """The best q is known in closed form."""
+        return True
+
+    def with_q(self, q: Any) -> "LinearModel":
+        """Return the model with another q, or without one: its bound is then the collapsed one."""
+        return dataclasses.replace(self, solver=dataclasses.replace(self.solver, q=q))
+
+    def started(self) -> "LinearModel":
+        """Return the model with a q(u) to train, the prior's where it has none."""
+        number = self.solver.locations.raw.shape[0]
+        return self if self.q is not None else self.with_q(prior_q(number))
+
+    def natural_q(self) -> Natural:
+        """Return the q from which natural gradients start: the prior."""
+        return Natural.standard(self.q.mean.raw.shape[0])
+
+    def with_natural(self, q: Natural) -> "LinearModel":
+        """Return the model itself: its posterior comes from the data, at the best q."""
+        return self
+
+    def optimal_q(self, records: Records) -> Natural:
+        """Return the best q of the whitened inducing variables: one pass over the records."""
+        model = unwrap(self)
+        return model.solver.optimal_q(model.readings(records))
+
+    def expected_log_likelihood(self, q: Whitened | Moments, records: Records) -> Float[Array, ""]:
+        """Return E_q[log p(records)], weighted, for q of the whitened inducing variables."""
+        model = unwrap(self)
+        return model.solver.expected_log_likelihood(q, model.readings(records))
+
+    def full_bound(self, q: Natural, records: Records) -> Float[Array, ""]:
+        """Return the bound at the best q, which is the collapsed one."""
+        return self.with_q(None).log_evidence(records)
+
+    def with_sites(self, locations: Any, records: Records) -> "LinearModel":
+        """Return the model with a q(u) of its own to train, which starts at the best one."""
+        solver = Collapsed(self.solver.kernels, locations, rule=self.solver.rule)
+        placed = dataclasses.replace(self, solver=solver)
+        best = placed.optimal_q(records)
+        inner = best.precision - jnp.eye(len(best.shift))
+        root = cholesky(inner + SITE_JITTER * jnp.trace(inner) / len(inner) * jnp.eye(len(inner)))
+        return placed.with_q(Sites(real(np.asarray(best.shift)), real(np.asarray(root))))
+
+
+@eqx.filter_jit
+def _moments(
+    model: LinearModel,
+    state: Posterior,
+    support: Support,
+    task: str,
+    source: str | None,
+    joint: bool,
+) -> Any:
+    return model.moments(state, support, task, source, joint)
+
+
+def prior_q(number: int) -> Whitened:
+    """Return the prior of whitened inducing variables as a q(u) to train."""
+    return Whitened(real(np.zeros(number)), real(np.eye(number)))
