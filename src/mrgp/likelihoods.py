@@ -19,6 +19,10 @@ BISECTIONS = 60
 
 Rows = Float[AnyArray, " n"]
 Mixed = Float[np.ndarray, "k n"]
+Parts = tuple[Mixed, Mixed, Mixed]
+"""Weights, means and variances of the components."""
+
+Draws = Float[np.ndarray, "j n"]
 Matrix = Float[np.ndarray, "a b"]
 Vector = Float[np.ndarray, " n"]
 
@@ -27,38 +31,31 @@ Vector = Float[np.ndarray, " n"]
 class Distribution(Protocol):
     """What is predicted of every region: a mixture whose components have a mean and a variance."""
 
-    def moments(self, weights: Mixed, means: Mixed, variances: Mixed) -> tuple[Vector, Vector]:
+    def moments(self, parts: Parts) -> tuple[Vector, Vector]:
         """Return mean and variance of each region."""
         ...
 
-    def cdf(self, weights: Mixed, means: Mixed, variances: Mixed, value: Any) -> Vector:
+    def cdf(self, parts: Parts, value: Any) -> Vector:
         """Return P(value <= t)."""
         ...
 
-    def exceedance(self, weights: Mixed, means: Mixed, variances: Mixed, value: Any) -> Vector:
+    def exceedance(self, parts: Parts, value: Any) -> Vector:
         """Return P(value > t), as exact in the tail as `cdf` is in its own."""
         ...
 
-    def log_density(self, weights: Mixed, means: Mixed, variances: Mixed, value: Any) -> Vector:
+    def log_density(self, parts: Parts, value: Any) -> Vector:
         """Return the log density, or log probability, of a value."""
         ...
 
-    def quantile(self, weights: Mixed, means: Mixed, variances: Mixed, q: float) -> Vector:
+    def quantile(self, parts: Parts, q: float) -> Vector:
         """Return the q-quantile."""
         ...
 
-    def crps(self, weights: Mixed, means: Mixed, variances: Mixed, value: Any) -> Vector:
+    def crps(self, parts: Parts, value: Any) -> Vector:
         """Return the continuous ranked probability score of a value."""
         ...
 
-    def sample(
-        self,
-        weights: Mixed,
-        means: Mixed,
-        variances: Mixed,
-        rng: np.random.Generator,
-        count: int,
-    ) -> Float[np.ndarray, "j n"]:
+    def sample(self, parts: Parts, rng: np.random.Generator, count: int) -> Draws:
         """Draw values, independent from region to region."""
         ...
 
@@ -106,61 +103,59 @@ class Gaussians:
     """Mixtures of Gaussians, of which one Gaussian is the simplest.
 
     >>> one = np.ones((1, 1))
-    >>> float(Gaussians().crps(one, 0 * one, one, [0.0])[0].round(3))
+    >>> float(Gaussians().crps((one, 0 * one, one), [0.0])[0].round(3))
     0.234
     """
 
-    def moments(self, weights: Mixed, means: Mixed, variances: Mixed) -> tuple[Vector, Vector]:
+    def moments(self, parts: Parts) -> tuple[Vector, Vector]:
         """Return mean and variance of each region."""
+        weights, means, variances = parts
         mean = (weights * means).sum(0)
         return mean, (weights * (variances + (means - mean) ** 2)).sum(0)
 
-    def cdf(self, weights: Mixed, means: Mixed, variances: Mixed, value: Any) -> Vector:
+    def cdf(self, parts: Parts, value: Any) -> Vector:
         """Return P(value <= t)."""
-        return (weights * ndtr(_standardised(means, variances, value))).sum(0)
+        return (parts[0] * ndtr(_standardised(parts, value))).sum(0)
 
-    def exceedance(self, weights: Mixed, means: Mixed, variances: Mixed, value: Any) -> Vector:
+    def exceedance(self, parts: Parts, value: Any) -> Vector:
         """Return P(value > t)."""
-        return (weights * ndtr(-_standardised(means, variances, value))).sum(0)
+        return (parts[0] * ndtr(-_standardised(parts, value))).sum(0)
 
-    def log_density(self, weights: Mixed, means: Mixed, variances: Mixed, value: Any) -> Vector:
+    def log_density(self, parts: Parts, value: Any) -> Vector:
         """Return the log density of a value."""
+        weights, _, variances = parts
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            squares = _standardised(means, variances, value) ** 2
+            squares = _standardised(parts, value) ** 2
             scale = 2 * np.pi * np.maximum(variances, np.finfo(float).tiny)
             return np.logaddexp.reduce(np.log(weights) - 0.5 * (squares + np.log(scale)), axis=0)
 
-    def quantile(self, weights: Mixed, means: Mixed, variances: Mixed, q: float) -> Vector:
+    def quantile(self, parts: Parts, q: float) -> Vector:
         """Return the q-quantile, which lies between those of the components."""
+        _, means, variances = parts
         ends = means + ndtri(q) * np.sqrt(variances)
         low, high = ends.min(0), ends.max(0)
         if len(means) == 1:
             return low
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
-            below = self.cdf(weights, means, variances, middle) < q
+            below = self.cdf(parts, middle) < q
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return 0.5 * (low + high)
 
-    def crps(self, weights: Mixed, means: Mixed, variances: Mixed, value: Any) -> Vector:
+    def crps(self, parts: Parts, value: Any) -> Vector:
         """Return E|X - y| - E|X - X'| / 2, in closed form (theory 8)."""
+        weights, means, variances = parts
         away = means - np.asarray(value, np.float64)
         to_value = (weights * _mean_absolute(away, variances)).sum(0)
         apart = (
             w * (weights * _mean_absolute(m - means, v + variances)).sum(0)
-            for w, m, v in zip(weights, means, variances, strict=True)
+            for w, m, v in zip(*parts, strict=True)
         )
         return to_value - 0.5 * sum(apart)
 
-    def sample(
-        self,
-        weights: Mixed,
-        means: Mixed,
-        variances: Mixed,
-        rng: np.random.Generator,
-        count: int,
-    ) -> Float[np.ndarray, "j n"]:
+    def sample(self, parts: Parts, rng: np.random.Generator, count: int) -> Draws:
         """Draw values, independent from region to region."""
+        weights, means, variances = parts
         shape = (count, means.shape[1])
         cumulative = np.cumsum(weights, 0)[:, None, :]
         component = (rng.uniform(size=shape)[None] > cumulative[:-1]).sum(0)
@@ -230,8 +225,9 @@ def tempering_constant(
     return jnp.sum(0.5 * (log_noise - jnp.log(weight)) - 0.5 * weight * log_noise)
 
 
-def _standardised(means: Mixed, variances: Mixed, value: Any) -> Mixed:
+def _standardised(parts: Parts, value: Any) -> Mixed:
     """Return (value - mean) / sd; a sd of zero counts as the smallest number."""
+    _, means, variances = parts
     sd = np.sqrt(np.maximum(variances, np.finfo(float).tiny))
     with np.errstate(over="ignore"):
         return (np.asarray(value, np.float64) - means) / sd

@@ -6,7 +6,7 @@ readings (or a bound on it), their posterior, how that smooths them, and predict
 
 import functools
 import math
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -26,7 +26,6 @@ from mrgp._linalg import (
 from mrgp._types import AnyArray
 from mrgp.gp.covariance import cross_covariance, variance_by_shape
 from mrgp.gp.readings import (
-    Kernels,
     Posterior,
     Ratio,
     Reading,
@@ -45,47 +44,12 @@ LOOSE = 0.05
 Whiteners = tuple[Float[Array, "m m"], ...]
 
 
-@runtime_checkable
-class Solver(Protocol):
-    """A way to find latent functions from what sources read of them."""
-
-    kernels: Kernels
-    rule: Rule
-    keeps_data: ClassVar[bool]
-    """Whether the posterior needs the data themselves, which a fit then keeps."""
-
-    def refuses(self, likelihood: Likelihood) -> str | None:
-        """Say why a likelihood cannot be served, and what to do, or return None."""
-        ...
-
-    def log_evidence(self, readings: Readings) -> Float[Array, ""]:
-        """Return the log evidence, or a lower bound on it."""
-        ...
-
-    def condition(self, readings: Readings) -> Posterior:
-        """Return the latent functions given readings."""
-        ...
-
-    def smoother(self, readings: Readings) -> Smoother:
-        """Return how the posterior mean smooths readings, in units of their noise."""
-        ...
-
-    def predict(
-        self, state: Posterior, ratio: Ratio, support: Support, joint: bool = False
-    ) -> tuple[Float[Array, " n"], Float[Array, "n *n"]]:
-        """Return mean and variance of sum_q r_q L f_q, or with `joint` its covariance."""
-        ...
-
-    def account(self, state: Posterior) -> str:
-        """Say how the posterior is held, and how well."""
-        ...
-
-
 class _Anchored(eqx.Module):
     """What solvers have in common whose posterior is a Gaussian by its anchors."""
 
-    kernels: eqx.AbstractVar[Any]
-    rule: eqx.AbstractVar[Rule]
+    kernels: Any
+    rule: Rule = eqx.field(static=True, default=DEFAULT_RULE, kw_only=True)
+    keeps_data: ClassVar[bool] = False
 
     def refuses(self, likelihood: Likelihood) -> str | None:
         """Refuse likelihoods without a Gaussian posterior."""
@@ -119,8 +83,6 @@ class Exact(_Anchored):
     [1.0]
     """
 
-    kernels: Any
-    rule: Rule = eqx.field(static=True, default=DEFAULT_RULE)
     keeps_data: ClassVar[bool] = True
 
     def log_evidence(self, readings: Readings) -> Float[Array, ""]:
@@ -179,11 +141,8 @@ class Collapsed(_Anchored):
     [1.0, 0.5]
     """
 
-    kernels: Any
     locations: Any
     q: Any = None
-    rule: Rule = eqx.field(static=True, default=DEFAULT_RULE)
-    keeps_data: ClassVar[bool] = False
 
     def log_evidence(self, readings: Readings) -> Float[Array, ""]:
         """Return the collapsed bound, or that of the solver's own q."""
@@ -324,6 +283,13 @@ class Collapsed(_Anchored):
         number = len(self.kernels)
         anchors, ratios = (_points(self.locations),) * number, tuple(jnp.eye(number))
         return Posterior(anchors, ratios, white.T @ whitened, root, unexplained)
+
+
+Solver = Exact | Collapsed
+"""A way to find latent functions from what sources read of them.
+
+`keeps_data` says whether its posterior needs the data themselves, which a fit then keeps.
+"""
 
 
 class Information(NamedTuple):

@@ -22,7 +22,7 @@ from mrgp.inference.objectives import Objective
 from mrgp.inference.problem import Problem
 from mrgp.inference.progress import Progress
 from mrgp.inference.stages import USUAL, forerunner
-from mrgp.models import Composite, as_arrays, begin
+from mrgp.models import as_arrays, begin
 from mrgp.parameters import Parameter, log_prior, partition
 
 TITLE = "each source alone"
@@ -54,18 +54,18 @@ def composite_optimum(problem: Problem, progress: Progress) -> Optimum:
     if problem.recipe.fitted == "blocks":
         return _network_optimum(problem, progress)
     built = problem.build()
+    if built.variational is not None:
+        # With the best q(u) of each source, its bound is the collapsed one.
+        built = built.variational.with_q(None)
     if built.composite is None:
         raise ValueError(
             f"{type(problem.recipe).__name__} cannot take its sources one by one, and so has no"
             " rule for composite weights; give weights={source: number}, or none."
         )
-    if built.variational is not None:
-        # With the best q(u) of each source, its bound is the collapsed one.
-        built = built.variational.with_q(None)
     return _linear_optimum(problem, built.composite, progress)
 
 
-def _linear_optimum(problem: Problem, built: Composite, progress: Progress) -> Optimum:
+def _linear_optimum(problem: Problem, built: Any, progress: Progress) -> Optimum:
     target = Objective.of(Separate(built), problem.records)
     found = maximise(target, problem.log_unit, LBFGS(), problem.key, progress, TITLE)
     found = dataclasses.replace(found, trained=None, model=found.model.model)
@@ -74,7 +74,7 @@ def _linear_optimum(problem: Problem, built: Composite, progress: Progress) -> O
     return _coupled(problem, found, built, progress)
 
 
-def _coupled(problem: Problem, found: Optimum, built: Composite, progress: Progress) -> Optimum:
+def _coupled(problem: Problem, found: Optimum, built: Any, progress: Progress) -> Optimum:
     """Fit to all sources together what none of them shows alone: biases, and W between tasks."""
 
     def part(model: Any) -> Any:

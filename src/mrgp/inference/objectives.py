@@ -6,7 +6,7 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from mrgp.data import Records
-from mrgp.models import Model, as_arrays
+from mrgp.models import as_arrays
 from mrgp.parameters import log_prior, partition
 
 
@@ -65,7 +65,7 @@ class Objective(eqx.Module):
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def model(self, trained: Any) -> Model:
+    def model(self, trained: Any) -> Any:
         """Return the model with these parameters."""
         return eqx.combine(trained, self.frozen)
 

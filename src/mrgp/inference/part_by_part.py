@@ -62,7 +62,7 @@ def fit_parts(
                 " or starting values and known noise variances far from the data's scale."
             )
         parts[branch.name] = part
-        growth = growth.joined(wanted, Made(part.model, part.state, part.scaling))
+        growth = growth.joined(wanted, Made(part.model.linear, part.state, part.scaling))
     # The bound of a tree is the sum of those of its parts, each given its parents' paths.
     bounds = [part.history[-1] for part in parts.values() if len(part.history)]
     optimum = Optimum(None, growth.tree, np.array([np.sum(bounds)]), _overall(parts))

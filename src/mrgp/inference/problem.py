@@ -31,7 +31,13 @@ class Problem:
     key: int
 
     @classmethod
-    def of(cls, recipe: Recipe, data: Dataset, weights: Weights = None, key: Any = 0) -> "Problem":
+    def of(
+        cls,
+        recipe: Recipe,
+        data: Dataset,
+        weights: Mapping[Any, float] | None = None,
+        key: Any = 0,
+    ) -> "Problem":
         """Measure data as a recipe sees them, with composite weights by source or process."""
         check_recipe(recipe, weights)
         seen = recipe.view(data)
@@ -75,7 +81,7 @@ class Problem:
         """Return what a fit maximises, from the parameters of a model."""
         return Objective.of(self.build() if model is None else model, self.records)
 
-    def weighted(self, weights: Weights) -> "Problem":
+    def weighted(self, weights: Mapping[Any, float] | None) -> "Problem":
         """Return the problem with other composite weights."""
         return dataclasses.replace(self, records=self.scaling.records(self.seen, weights))
 

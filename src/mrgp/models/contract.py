@@ -7,7 +7,6 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from mrgp._types import AnyArray
 from mrgp.data import Dataset, Frame, Record, Records, Scaling
 from mrgp.gp import Posterior, Readings, Smoother, Solver
 from mrgp.models.answers import Components, Question
@@ -122,7 +121,7 @@ class Model(Protocol):
         """Maps that were learned from values of a source, or task, to those of the target."""
         ...
 
-    def log_evidence(self, records: Records) -> Float[AnyArray, ""]:
+    def log_evidence(self, records: Records) -> Float[Array, ""]:
         """Return the log evidence of the records, or a lower bound on it."""
         ...
 
@@ -185,7 +184,7 @@ class LearnedMap(Protocol):
 
 
 @runtime_checkable
-class Composite(Protocol):
+class Composite(Model, Protocol):
     """A model whose sources can be taken one by one: what composite weights rest on."""
 
     @property
@@ -199,10 +198,6 @@ class Composite(Protocol):
 
     def smoother(self, records: Records) -> Smoother:
         """Return how the posterior mean smooths the records, in units of their noise."""
-        ...
-
-    def log_evidence(self, records: Records) -> Float[AnyArray, ""]:
-        """Return the log evidence of the records, or a lower bound on it."""
         ...
 
 
@@ -224,13 +219,19 @@ class Linear(Composite, Protocol):
         """Return an exact posterior that holds the records' own supports, not copies."""
         ...
 
+    def moments(
+        self, state: Posterior, support: Support, task: str, source: str | None, joint: bool = False
+    ) -> tuple[Float[Array, " n"], Float[Array, "n *n"]]:
+        """Return mean and variance, or joint covariance, of a task or of what a source reads."""
+        ...
+
     def values(self, scaling: Scaling) -> dict[str, Array]:
         """Return what `report` does, inside transformations of JAX too."""
         ...
 
 
 @runtime_checkable
-class Variational(Protocol):
+class Variational(Model, Protocol):
     """A model with a posterior q of inducing variables, whose bound is a sum over rows."""
 
     q: Any

@@ -33,7 +33,6 @@ from mrgp.kernels import (
     single_kernels,
 )
 from mrgp.models.contract import Process
-from mrgp.models.linear import LinearModel
 from mrgp.models.mrgp import COLLAPSED_LIMIT, MRGP
 from mrgp.models.noise import typical_total
 from mrgp.models.parts import Blend, Branch, Part, States
@@ -71,7 +70,7 @@ class Made(NamedTuple):
     array([4.])
     """
 
-    gp: LinearModel
+    gp: Any
     state: Posterior
     scaling: Scaling
 

@@ -27,7 +27,6 @@ from mrgp.gp import (
 from mrgp.kernels import Kernel
 from mrgp.models.answers import Components, Question, as_arrays, check_joint, columns_of, in_chunks
 from mrgp.models.contract import LearnedMap, Process
-from mrgp.models.noise import Noise
 from mrgp.models.readouts import Readout
 from mrgp.parameters import Parameter, real, unwrap
 from mrgp.supports import Points, Support
@@ -38,7 +37,8 @@ SITE_JITTER = 1e-9
 class LinearModel(eqx.Module):
     """y = level + sum_q ratio_q L f_q + noise: latent functions, a readout, and noise.
 
-    The solver has the kernels of the latent functions, and a way to find them from the data.
+    The solver (`Exact | Collapsed`) has the kernels of the latent functions, and a way to find them
+    from the data; the noise is `Diagonal | Shared`.
 
     >>> import mrgp
     >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0]]), [0.0, 2.0], name="sites")
@@ -49,7 +49,7 @@ class LinearModel(eqx.Module):
 
     solver: Any
     readout: Readout
-    noise: Noise
+    noise: Any
     processes: tuple[Process, ...] = eqx.field(static=True)
     inputs: tuple[str, ...] = eqx.field(static=True)
 

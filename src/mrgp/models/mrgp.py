@@ -156,12 +156,12 @@ class MRGP(PlainRecipe):
     def _solver(self, data: Dataset, scaling: Scaling, kernel: Kernel, key: Any) -> Solver:
         small = self.inducing is None and exact_is_cheap(data, unwrap(kernel), self.quadrature)
         if self.method == "exact" or (self.method == "auto" and small):
-            return Exact((kernel,), self.quadrature)
+            return Exact((kernel,), rule=self.quadrature)
         supports = tuple(o.dropna().support.shift(scaling.centre) for o in data)
         inducing = Inducing.parse(self.inducing)
         placed = start_locations(inducing, supports, scaling.centre, unwrap(kernel), as_seed(key))
         q = prior_q(placed.raw.shape[0]) if self.goes_by_minibatches(data) else None
-        return Collapsed((kernel,), placed, q, self.quadrature)
+        return Collapsed((kernel,), placed, q, rule=self.quadrature)
 
 
 def exact_is_cheap(data: Dataset, kernel: Kernel, rule: Rule) -> bool:

@@ -175,7 +175,7 @@ class MRGPRN(PlainRecipe):
         latents = self.latents_of(data)
         kernels = self._kernels_f(latents, frame.geometry)
         affordable = all(exact_is_cheap(data, unwrap(k), self.quadrature) for k in kernels)
-        solver: Exact | Collapsed = Exact(kernels, self.quadrature)
+        solver: Exact | Collapsed = Exact(kernels, rule=self.quadrature)
         if self.kernel_w == "constant" and not (affordable and self.inducing_f is None):
             locations = self._locate_f(data, frame.scaling, kernels[0], seed)
             solver = Collapsed(kernels, locations, rule=self.quadrature)
@@ -188,7 +188,7 @@ class MRGPRN(PlainRecipe):
             inputs=data.inputs,
         )
 
-    def _network(self, data: Dataset, linear: LinearModel, frame: Frame, seed: int) -> Network:
+    def _network(self, data: Dataset, linear: Any, frame: Frame, seed: int) -> Network:
         kernels = linear.solver.kernels
         latents = len(kernels)
         weights = tuple(self._kernels_w(latents, frame.geometry) for _ in data.tasks)
@@ -296,7 +296,7 @@ def _chosen(given: Any, latent: int) -> Kernel | None:
     return given[latent] if isinstance(given, list | tuple) else given
 
 
-def begin(network: Network, linear: LinearModel) -> Network:
+def begin(network: Network, linear: Any) -> Network:
     """Start a network of one component where the linear coregionalised model ended.
 
     Its weights are constant; its latent functions follow from them by one sweep.

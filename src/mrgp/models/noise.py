@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -19,27 +19,6 @@ NOISE_LOG_SD = 2.0
 NOISE_FLOOR = 1e-6
 
 Errors = tuple[list[Float[Array, " n"]], Float[Array, "n n"] | None]
-
-
-@runtime_checkable
-class Noise(Protocol):
-    """How values err about what their supports see."""
-
-    def errors(self, processes: Sequence[Process], records: Records) -> Errors:
-        """Return the noise variance that values have alone, and the covariance of shared errors."""
-        ...
-
-    def observation(self, process: Process) -> float:
-        """Return the noise variance of a new observation."""
-        ...
-
-    def named(self, label: Callable[[Process], str]) -> dict[str, Parameter]:
-        """Return the variances to learn, by name."""
-        ...
-
-    def account(self) -> str:
-        """Say what is special about it, or nothing."""
-        ...
 
 
 class Diagonal(eqx.Module):
@@ -163,6 +142,10 @@ class Shared(eqx.Module):
         """Say which sources share errors."""
         pairs = (f"{coarse} averages the values of {fine}" for coarse, fine in self.averages)
         return f"; {'; '.join(pairs)}, errors included"
+
+
+Noise = Diagonal | Shared
+"""How values err about what their supports see."""
 
 
 def start_noise(spread: float, priors: bool) -> Parameter:

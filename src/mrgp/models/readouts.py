@@ -1,6 +1,6 @@
 """How sources read latent functions: one field with biases, or tasks that mix several functions."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,44 +14,6 @@ from mrgp.kernels import kernel_parameters
 from mrgp.models.contract import Process
 from mrgp.parameters import Parameter, fixed, real
 from mrgp.supports import Support
-
-
-@runtime_checkable
-class Readout(Protocol):
-    """A source reads level + sum_q ratio_q L f_q of a task; without a source, the task itself."""
-
-    @property
-    def coupling(self) -> tuple[Any, ...]:
-        """Parameters that no source shows alone."""
-        ...
-
-    def ratio(self, source: str | None, task: str) -> Float[Array, " q"]:
-        """Return what multiplies each latent function."""
-        ...
-
-    def level(self, support: Support, source: str | None, task: str) -> Float[Array, " n"]:
-        """Return what is there without latent functions."""
-        ...
-
-    def label(self, process: Process) -> str:
-        """Return the name of a process in names of parameters."""
-        ...
-
-    def named(self) -> dict[str, Parameter]:
-        """Return its parameters by name."""
-        ...
-
-    def kernels_named(self, kernels: Kernels, inputs: tuple[str, ...]) -> dict[str, Parameter]:
-        """Return the parameters of the latent functions' kernels by name."""
-        ...
-
-    def values(self, found: dict[str, Array], scaling: Scaling) -> dict[str, Array]:
-        """Return values in the user's units, those of named parameters given."""
-        ...
-
-    def account(self, latents: int) -> str:
-        """Say what the latent functions make up, or nothing."""
-        ...
 
 
 class OneField(eqx.Module):
@@ -192,6 +154,10 @@ class Mixed(eqx.Module):
         """Say how many latent functions there are."""
         many = "function" if latents == 1 else "functions"
         return f"linear coregionalised model, {latents} latent {many}, "
+
+
+Readout = OneField | Mixed
+"""What a source reads of a task: level + sum_q ratio_q L f_q; without a source, the task itself."""
 
 
 def latent_parameters(kernels: Kernels, inputs: tuple[str, ...]) -> dict[str, Parameter]:

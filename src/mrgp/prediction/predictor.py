@@ -11,11 +11,30 @@ from mrgp.supports import Axis, Field, Support
 class Predictor(Protocol):
     """A model that has learned from data, and the numbers in which it has them."""
 
-    scaling: Scaling
-    inputs: tuple[str, ...]
-    units: dict[str, str | None]
-    axes: tuple[Axis | None, ...] | None
-    covariates: tuple[Field, ...] | None
+    @property
+    def scaling(self) -> Scaling:
+        """Where inputs are centred, and the level of each task."""
+        ...
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs."""
+        ...
+
+    @property
+    def units(self) -> dict[str, str | None]:
+        """The units of each task."""
+        ...
+
+    @property
+    def axes(self) -> tuple[Axis | None, ...] | None:
+        """What the numbers of each input mean."""
+        ...
+
+    @property
+    def covariates(self) -> tuple[Field, ...] | None:
+        """What the covariates among the inputs were sampled from."""
+        ...
 
     @property
     def processes(self) -> tuple[Process, ...]:

@@ -8,14 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp.data import as_key
-from mrgp.likelihoods import GAUSSIANS, Distribution
+from mrgp.likelihoods import GAUSSIANS, Distribution, Mixed, Parts, Vector
 from mrgp.prediction.units import is_concentration
 from mrgp.supports import Support
 
 UNLIKELY = 0.025
-
-Vector = Float[np.ndarray, " n"]
-Mixed = Float[np.ndarray, "k n"]
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -70,19 +67,19 @@ class Prediction:
         )
 
     @property
-    def components(self) -> tuple[Mixed, Mixed, Mixed]:
+    def components(self) -> Parts:
         """Weights, means and variances of the components."""
         return self.component_weights, self.means, self.variances
 
     @property
     def mean(self) -> Vector:
         """The expected value."""
-        return self.distribution.moments(*self.components)[0]
+        return self.distribution.moments(self.components)[0]
 
     @property
     def variance(self) -> Vector:
         """The variance."""
-        return self.distribution.moments(*self.components)[1]
+        return self.distribution.moments(self.components)[1]
 
     @property
     def std(self) -> Vector:
@@ -91,19 +88,19 @@ class Prediction:
 
     def cdf(self, value: Any) -> Vector:
         """Return P(value <= t) for each region; `value` is one number or one for each."""
-        return self.distribution.cdf(*self.components, self._one_each(value))
+        return self.distribution.cdf(self.components, self._one_each(value))
 
     def exceedance(self, threshold: Any) -> Vector:
         """Return the probability of a value above a threshold."""
-        return self.distribution.exceedance(*self.components, self._one_each(threshold))
+        return self.distribution.exceedance(self.components, self._one_each(threshold))
 
     def log_density(self, value: Any) -> Vector:
         """Return the log predictive density of one value for each region."""
-        return self.distribution.log_density(*self.components, self._one_each(value))
+        return self.distribution.log_density(self.components, self._one_each(value))
 
     def crps(self, value: Any) -> Vector:
         """Return the continuous ranked probability score of one value for each region."""
-        return self.distribution.crps(*self.components, self._one_each(value))
+        return self.distribution.crps(self.components, self._one_each(value))
 
     def _one_each(self, value: Any) -> Any:
         if np.shape(value) not in ((), (len(self),)):
@@ -116,7 +113,7 @@ class Prediction:
         """Return the q-quantile for each region."""
         if not (np.ndim(q) == 0 and 0 < q < 1):
             raise ValueError(f"quantile: q must be one number between 0 and 1; got {q}.")
-        return self.distribution.quantile(*self.components, q)
+        return self.distribution.quantile(self.components, q)
 
     def interval(self, level: float = 0.95) -> tuple[Vector, Vector]:
         """Return the central interval of a probability."""
@@ -136,7 +133,7 @@ class Prediction:
             raise ValueError(f"sample: n must be a whole number of draws; got {n}.")
         rng = np.random.default_rng(np.asarray(jax.random.key_data(as_key(key))))
         if self.covariance is None:
-            return self.distribution.sample(*self.components, rng, n)
+            return self.distribution.sample(self.components, rng, n)
         values, vectors = np.linalg.eigh(self.covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         return self.mean + rng.standard_normal((n, len(self))) @ root.T

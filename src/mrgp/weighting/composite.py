@@ -12,7 +12,7 @@ from mrgp._types import float64
 from mrgp.data import Dataset
 from mrgp.inference import Optimum, Problem, Progress, Status, as_progress, check_recipe
 from mrgp.inference.each_alone import composite_optimum
-from mrgp.models import Model, Recipe
+from mrgp.models import Recipe
 from mrgp.supports import Clusters
 from mrgp.weighting.clustering import cluster_rows
 from mrgp.weighting.hyperscores import kernel_sandwich
@@ -228,7 +228,7 @@ def _keys(data: Dataset) -> list[Any]:
 
 
 def _scores(
-    model: Model, problem: Problem, clusters: Clusters, parameters: str
+    model: Any, problem: Problem, clusters: Clusters, parameters: str
 ) -> tuple[Sandwich, float]:
     if parameters == "kernel":
         rows = np.concatenate(clusters.labels)

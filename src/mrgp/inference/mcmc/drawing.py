@@ -56,7 +56,7 @@ def draw_posterior(
     draws, parameters = sampling.collected()
     return Chains(
         parameters=parameters,
-        acceptance={name: values.mean(1) for name, values in draws.accepted.items()},
+        acceptance={name: np.asarray(values).mean(1) for name, values in draws.accepted.items()},
         status=status,
         method=method,
         recipe=recipe,

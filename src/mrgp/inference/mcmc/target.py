@@ -100,12 +100,13 @@ class Target(eqx.Module):
     @classmethod
     def of(cls, objective: Objective, latent: bool) -> "Target":
         """Lay out an objective; `latent` says whether the field itself is to be sampled."""
-        model, records = objective.model(objective.start), objective.records
+        model: Linear = objective.model(objective.start)
+        records = objective.records
         low, high = limits(model)
         start = _flat(objective.start)
         supports = [record.support for record in records] if latent else []
-        _check_white(model.linear, supports)
-        places = shared_places(supports, model.linear.solver.rule) if latent else None
+        _check_white(model, supports)
+        places = shared_places(supports, model.solver.rule) if latent else None
         if places is not None and len(places.x) > MOST_PLACES:
             raise ValueError(
                 f"sample_posterior: the field would live at {len(places.x)} nodes, and at most"
