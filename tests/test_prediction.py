@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mrgp
-from mrgp.prediction import predicting
+from mrgp.models import answers
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_a_point_is_the_same_alone_in_a_batch_and_in_another_order(fit):
 def test_chunks_change_nothing(fit, monkeypatch):
     many = mrgp.points(np.linspace(0, 6, 150)[:, None])
     whole = mrgp.predict(fit, many)
-    monkeypatch.setattr(predicting, "LARGEST_CHUNK", 64)
+    monkeypatch.setattr(answers, "LARGEST_CHUNK", 64)
     pieces = mrgp.predict(fit, many)
     np.testing.assert_allclose(pieces.mean, whole.mean, atol=1e-12)
     np.testing.assert_allclose(pieces.variance, whole.variance, atol=1e-12)

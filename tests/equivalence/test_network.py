@@ -8,8 +8,8 @@ import pytest
 import mrgp
 from mrgp.data import Scaling
 from mrgp.gp import Mixture, Whitened, chunks, cross_covariance
-from mrgp.inference.objectives import as_arrays, build_objective, replace_q
 from mrgp.parameters import real, unwrap
+from shorthand import as_arrays, build_objective
 
 Z = np.linspace(0, 6, 8)[:, None]
 GRID = mrgp.points(np.linspace(-0.5, 6.5, 15)[:, None])
@@ -52,12 +52,12 @@ def test_a_network_with_weights_of_one_is_the_single_gp():
         size = q.blocks.w[0][0].mean.raw.shape[1]
         w = Whitened(real(np.zeros((1, size))), real(np.eye(size)[None]))
         blocks = eqx.tree_at(lambda b: (b.f, b.w), q.blocks, ((f,), ((w,),)))
-        network = replace_q(network, Mixture(q.logits, blocks))
+        network = network.with_q(Mixture(q.logits, blocks))
         target = build_objective(network, DATA, Scaling.of(DATA), {"cells": 0.5})
-        spread = float(network.tasks.spread[0])
+        spread = float(network.levels.spread[0])
         kernel = mrgp.RBF(mrgp.fixed(0.8), variance=mrgp.fixed(spread**2))
         single = mrgp.MRGP(kernel, method="svgp", inducing=Z).build(DATA)
-        single = replace_q(single, Whitened(real(mean), real(root)))
+        single = single.with_q(Whitened(real(mean), real(root)))
         other = build_objective(single, DATA, Scaling.of(DATA), {"cells": 0.5})
         values = [
             float(eqx.filter_jit(lambda o: o.model(o.start).log_evidence(o.records))(o))
@@ -75,12 +75,12 @@ def test_regions_of_one_node_are_the_network_at_points():
             data = mrgp.Dataset([mrgp.Observations(support, y, task="a", name="s")])
             network = mrgp.MRGPRN(latents=2, kernel_f=F, inducing_f=Z, inducing_w=5).build(data)
             rng = np.random.default_rng(0)
-            network = replace_q(network, moved(network.q, rng))
+            network = network.with_q(moved(network.q, rng))
             target = build_objective(network, data, Scaling.of(data), None)
             bounds.append(float(eqx.filter_jit(lambda o: o(o.start))(target)))
         plain = unwrap(network)
         by_hand = pointwise_gprn(plain, np.asarray(target.records[0].support.atoms().lower)[:, 0])
-        predicted = eqx.filter_jit(lambda n, r: n.moments(n.condition(r), r[0].support, "a", None))
+        predicted = eqx.filter_jit(lambda n, r: unwrap(n).aggregates().moments(unwrap(n).q, "a", r[0].support))
         mean, variance = predicted(as_arrays(network), target.records)
     np.testing.assert_allclose(bounds, bounds[0], rtol=1e-12)
     np.testing.assert_allclose(mean, by_hand[0], rtol=1e-9)
@@ -100,7 +100,7 @@ def pointwise_gprn(plain, x):
     """Return the moments of a GPRN at points: scalars alone, latent functions coupled by q."""
     z, v = np.asarray(plain.locations_f), np.asarray(plain.locations_w)
     alphas, residuals = {}, {}
-    for name, kernels, places in (("f", plain.kernels_f, z), ("w", plain.kernels_w[0], v)):
+    for name, kernels, places in (("f", plain.solver.kernels_f, z), ("w", plain.solver.kernels_w[0], v)):
         for q, kernel in enumerate(kernels):
             k = np.asarray(kernel.cross(places, places))
             root = np.linalg.cholesky(k + 1e-10 * np.trace(k) / len(k) * np.eye(len(k)))
@@ -123,7 +123,7 @@ def pointwise_gprn(plain, x):
 
     mf, cf = joint("f", plain.q.blocks.f[0])
     mw, cw = joint("w", plain.q.blocks.w[0][0])
-    spread, level = float(plain.tasks.spread[0]), float(plain.tasks.mean[0])
+    spread, level = float(plain.levels.spread[0]), float(plain.levels.mean[0])
     mean = (mf * mw).sum(0)
     variance = sum(
         cf[a, b] * cw[a, b] + mf[a] * mf[b] * cw[a, b] + mw[a] * mw[b] * cf[a, b]
@@ -162,14 +162,14 @@ def test_the_linear_model_is_a_dense_gaussian():
     with jax.enable_x64(True):
         plain = unwrap(as_arrays(fit.model))
         records = build_objective(fit.model, BOTH, fit.scaling, {"cells": 0.5}).records
-        rows = plain.weights * plain.tasks.spread[:, None]
-        task = [plain.tasks.index(i) for i in range(3)]
+        rows = plain.readout.weights * plain.levels.spread[:, None]
+        task = [plain.levels.index(task) for _, task in plain.processes]
         total = [
             [
                 sum(
                     float(rows[task[i], q] * rows[task[j], q])
                     * np.asarray(cross_covariance(k, a.support, b.support))
-                    for q, k in enumerate(plain.kernels)
+                    for q, k in enumerate(plain.solver.kernels)
                 )
                 for j, b in enumerate(records)
             ]
@@ -181,7 +181,7 @@ def test_the_linear_model_is_a_dense_gaussian():
         ]
         y = np.concatenate(
             [
-                np.asarray(r.y) - float(plain.tasks.mean[t]) * np.asarray(r.support.total)
+                np.asarray(r.y) - float(plain.levels.mean[t]) * np.asarray(r.support.total)
                 for r, t in zip(records, task, strict=True)
             ]
         )
@@ -192,7 +192,7 @@ def test_the_linear_model_is_a_dense_gaussian():
                 sum(
                     float(rows[1, q] * rows[t, q])
                     * np.asarray(cross_covariance(k, grid, r.support))
-                    for q, k in enumerate(plain.kernels)
+                    for q, k in enumerate(plain.solver.kernels)
                 )
                 for r, t in zip(records, task, strict=True)
             ],

@@ -10,7 +10,8 @@ import pytest
 import mrgp
 from mrgp.data import as_key
 from mrgp.gp import chunks
-from mrgp.inference.objectives import as_arrays
+from mrgp.models import as_arrays
+from mrgp.models.paths import Paths
 
 QUICK = mrgp.LBFGS(starts=1, candidates=0)
 BASE = mrgp.RBF(mrgp.fixed(0.8), variance=mrgp.fixed(1.0))
@@ -146,7 +147,7 @@ def test_a_map_that_changes_nothing_keeps_the_variance_of_a_region(ratio):
 
 @eqx.filter_jit
 def components(tree, state, support, paths):
-    return tree.components(state, support, "value", None, as_key(0), paths)
+    return Paths(tree, state, as_key(0), paths).components(support, "value", None, None)
 
 
 def test_a_saved_tree_predicts_the_same(fit, tmp_path):

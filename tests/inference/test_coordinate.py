@@ -11,9 +11,10 @@ import pytest
 import mrgp
 from mrgp.data import Scaling
 from mrgp.inference.coordinate import Block, bound, moments_of, settle, sweep
-from mrgp.inference.objectives import Objective, as_arrays, build_objective, replace_q
+from mrgp.inference.objectives import Objective
 from mrgp.models import naturals_of
 from mrgp.parameters import unwrap
+from shorthand import as_arrays, build_objective
 
 QUICK = mrgp.LBFGS(max_steps=12, starts=1, candidates=0)
 
@@ -49,10 +50,10 @@ def network_and_q(**arguments):
     blocks = built.q.blocks.map(
         lambda b: eqx.tree_at(lambda w: w.mean.raw, b, 0.5 * rng.standard_normal(b.mean.raw.shape))
     )
-    built = replace_q(built, dataclasses.replace(built.q, blocks=blocks))
+    built = built.with_q(dataclasses.replace(built.q, blocks=blocks))
     target = build_objective(built, DATA, Scaling.of(DATA), {"cells": 0.6})
     q = naturals_of(unwrap(built.q)).map(Block.of)
-    start, frozen = (replace_q(tree, None) for tree in (target.start, target.frozen))
+    start, frozen = (tree.with_q(None) for tree in (target.start, target.frozen))
     return Objective(start, frozen, target.records), q
 
 
@@ -61,14 +62,14 @@ def test_a_block_update_is_a_unit_natural_gradient_step_and_raises_the_bound(cou
     with jax.enable_x64(True):
         objective, q = network_and_q(coupled=coupled)
         model, records = objective.model(objective.start), objective.records
-        whiten = unwrap(model).whiteners()
+        seen = unwrap(model).aggregates()
         last = len(model.groups) - 1
 
         @eqx.filter_jit
         def both(q):
             moments = moments_of(q)
-            explicit_f = model.best_f(moments, whiten, records, last)
-            explicit_w = model.best_w(moments, whiten, records, last)
+            explicit_f = seen.best_f(moments, records, last)
+            explicit_w = seen.best_w(moments, records, last)
 
             def of_f(own):
                 return model.expected_log_likelihood(moments.with_f(last, own), records)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import mrgp
-from mrgp.inference import fitting, progress
-from mrgp.models import SingleGP
+from mrgp.inference import fits, progress
+from mrgp.models import LinearModel
 from mrgp.parameters import partition
 
 
@@ -100,13 +100,13 @@ def test_fits_repeat_and_accept_keys():
 def test_data_of_one_shape_compile_once(monkeypatch):
     traced = []
     for name in ("log_evidence", "condition", "moments", "joint"):
-        plain = getattr(SingleGP, name)
+        plain = getattr(LinearModel, name)
 
         def counting(self, *arguments, name=name, plain=plain):
             traced.append(name)
             return plain(self, *arguments)
 
-        monkeypatch.setattr(SingleGP, name, counting)
+        monkeypatch.setattr(LinearModel, name, counting)
     quick = mrgp.LBFGS(max_steps=3)
     for seed in range(3):
         fit = mrgp.fit(mrgp.MRGP(), data(23, seed), optimiser=quick)
@@ -196,7 +196,7 @@ def test_lines_are_written_every_few_seconds_and_at_the_end(monkeypatch, capsys)
 
 def test_a_posterior_that_is_not_finite_is_a_failure(monkeypatch):
     monkeypatch.setattr(
-        fitting, "conditioned", lambda model, records: {"alpha": np.array([np.nan])}
+        fits, "conditioned", lambda model, records: {"alpha": np.array([np.nan])}
     )
     with pytest.raises(mrgp.FitError, match="the posterior is not finite"):
         mrgp.fit(mrgp.MRGP(), data())

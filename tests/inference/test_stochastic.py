@@ -11,8 +11,8 @@ import mrgp
 from mrgp.gp import Moments, Natural
 from mrgp.inference.ascent import _shares
 from mrgp.inference.batches import Batches, batch_sizes
-from mrgp.inference.objectives import as_arrays, replace_q
 from mrgp.inference.stochastic import init, model_of, optimal_q, run_chunk
+from mrgp.models import as_arrays
 from mrgp.parameters import log_prior, unwrap
 from reference import gaussian, variational
 
@@ -68,7 +68,7 @@ def test_the_bound_equals_the_sum_over_rows():
         bare = unwrap(model)
         mean, cov = random_q(9)
         value = model.expected_log_likelihood(Moments(mean, cov), objective.records)
-        z, lengthscale = np.asarray(bare.locations), np.asarray(bare.kernel.lengthscale)
+        z, lengthscale = np.asarray(bare.solver.locations), np.asarray(bare.kernel.lengthscale)
         _, divergence = natural(mean, cov).moments()
         divergence = float(divergence)
         rows = rows_of(objective)
@@ -92,7 +92,7 @@ def test_a_trained_q_and_its_natural_parameters_give_one_bound():
             mean=dataclasses.replace(start.q.mean, raw=mean),
             root=dataclasses.replace(start.q.root, raw=root),
         )
-        value = objective(as_arrays(replace_q(start, q)))
+        value = objective(as_arrays(start.with_q(q)))
         model = objective.model(start)
         expected = model.expected_log_likelihood(Moments(mean, cov), objective.records) + log_prior(
             model

@@ -10,7 +10,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import mrgp
-from mrgp.inference.objectives import as_arrays
+from mrgp.models import as_arrays
 from mrgp.kernels import Binding
 from mrgp.parameters import partition, positive, unwrap
 from mrgp.supports import Geometry

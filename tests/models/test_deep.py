@@ -27,7 +27,7 @@ TWO = mrgp.Dataset(
 
 def test_by_default_finer_supports_are_trusted_first():
     plan = mrgp.MRDGP().plan(ONE)
-    assert [node.name for node in plan.nodes] == [
+    assert [node.name for node in plan.branches] == [
         "base[fine]",
         "base[mid]",
         "base[coarse]",
@@ -41,12 +41,12 @@ def test_an_order_puts_the_target_first():
     plan = mrgp.MRDGP(order=["mid", "coarse", "fine"]).plan(ONE)
     assert plan.blends[0].target == "mid"
     assert [label for label, _ in plan.blends[0].experts] == ["mid", "coarse", "fine"]
-    assert all(node.process == ("mid", "a") for node in plan.nodes if node.parent)
+    assert all(node.process == ("mid", "a") for node in plan.branches if node.parent)
 
 
 def test_other_tasks_are_mixed_first_and_mapped_to_the_target():
     plan = mrgp.MRDGP(target=("sites", "pm25")).plan(TWO)
-    assert [node.name for node in plan.nodes] == [
+    assert [node.name for node in plan.branches] == [
         "base[sites, pm10]",
         "base[model, pm10]",
         "expert[model, pm10]",
@@ -55,7 +55,7 @@ def test_other_tasks_are_mixed_first_and_mapped_to_the_target():
         "expert[model, pm25]",
         "expert[pm10, pm25]",
     ]
-    across = plan.nodes[-1]
+    across = plan.branches[-1]
     assert (across.parent, across.process) == ("mixture[pm10]", ("sites", "pm25"))
     assert [blend.task for blend in plan.blends] == ["pm10", "pm25"]
 
@@ -65,7 +65,7 @@ def test_a_task_named_like_a_source_has_a_node_of_its_own():
         [observations("fine"), observations("b", width=1.0), observations("fine", "b")]
     )
     plan = mrgp.MRDGP(target=("fine", "a")).plan(data)
-    names = [node.name for node in plan.nodes]
+    names = [node.name for node in plan.branches]
     assert len(set(names)) == len(names)
     assert [label for label, _ in plan.blends[-1].experts] == ["fine", "b", "b (task)"]
 
@@ -79,7 +79,7 @@ def test_an_order_for_each_task_names_the_target():
 
 def test_a_chain_goes_from_the_first_to_the_last():
     plan = mrgp.Cascade(["coarse", "mid", "fine"]).plan(ONE)
-    assert [(n.name, n.parent) for n in plan.nodes] == [
+    assert [(n.name, n.parent) for n in plan.branches] == [
         ("base[coarse]", None),
         ("expert[mid]", "base[coarse]"),
         ("expert[fine]", "expert[mid]"),

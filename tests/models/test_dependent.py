@@ -6,7 +6,7 @@ import pytest
 
 import mrgp
 from mrgp.data import Scaling
-from mrgp.inference.objectives import build_objective
+from shorthand import build_objective
 from reference import gaussian, mcmc
 
 QUICK = mrgp.LBFGS(max_steps=5, starts=1, candidates=0)

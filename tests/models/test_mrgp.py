@@ -159,9 +159,9 @@ def test_inducing_inputs_at_all_nodes_make_collapsed_exact(kind):
 def test_auto_is_exact_for_small_and_collapsed_for_large_data():
     x = np.linspace(0, 1, 1600)[:, None]
     data = mrgp.Dataset([mrgp.Observations(mrgp.points(x), np.sin(9 * x[:, 0]))])
-    assert mrgp.MRGP().build(data).locations is not None
+    assert mrgp.MRGP().build(data).variational is not None
     small = mrgp.Dataset([data.observations[0][:100]])
-    assert mrgp.MRGP().build(small).locations is None
+    assert mrgp.MRGP().build(small).variational is None
 
 
 @pytest.mark.parametrize("strategy", ["kmeans", "grid", "subset", "greedy"])
@@ -171,7 +171,7 @@ def test_every_placement_of_inducing_inputs_gives_a_bound_below_the_evidence(str
     inducing = mrgp.Inducing(9, strategy=strategy)
     model = mrgp.MRGP(mrgp.RBF(), method="collapsed", inducing=inducing, priors=False)
     sparse = mrgp.objective(model, data)
-    placed = np.asarray(sparse.frozen.locations.raw)
+    placed = np.asarray(sparse.frozen.solver.locations.raw)
     assert len(np.unique(placed, axis=0)) == len(placed) <= 9
     lower, upper = (
         np.min([s.bounds[0].min(0) for s in data.supports], 0),
@@ -297,9 +297,9 @@ def test_auto_counts_quadrature_nodes_and_honours_given_inducing_inputs():
     corners = np.random.default_rng(9).uniform(0, 10, (300, 2))
     cells = mrgp.Observations(mrgp.boxes(corners, corners + 1), np.sin(corners[:, 0]))
     data = mrgp.Dataset([cells])
-    assert mrgp.MRGP(mrgp.Matern32(product=True)).build(data).locations is None
-    assert mrgp.MRGP(mrgp.Matern32()).build(data).locations is not None
-    assert mrgp.MRGP(inducing=20).build(data).locations is not None
+    assert mrgp.MRGP(mrgp.Matern32(product=True)).build(data).variational is None
+    assert mrgp.MRGP(mrgp.Matern32()).build(data).variational is not None
+    assert mrgp.MRGP(inducing=20).build(data).variational is not None
 
 
 def test_linear_functions_are_learned_about_any_origin():

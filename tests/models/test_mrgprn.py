@@ -111,7 +111,7 @@ def test_a_zero_mean_stays_zero_where_the_linear_start_sees_a_sample(monkeypatch
     monkeypatch.setattr(stages, "FORERUNNER_ROWS", 10)
     found = fit(mean="zero")
     assert found.parameters()["mean[a]"] == pytest.approx(0.0, abs=1e-12)
-    np.testing.assert_allclose(found.model.tasks.spread, found.scaling.scale)
+    np.testing.assert_allclose(found.model.levels.spread, found.scaling.scale)
 
 
 class Impatient(mrgp.inference.Silent):

@@ -10,9 +10,8 @@ import pytest
 import mrgp
 from mrgp.data import Scaling
 from mrgp.gp import Mixture, Whitened
-from mrgp.inference.objectives import as_arrays, build_objective
-from mrgp.models.at_nodes import views
 from mrgp.parameters import fixed, real, unwrap
+from shorthand import as_arrays, build_objective
 from reference import network as slow
 
 Z = np.array([[0.3], [1.4], [2.2], [3.1]])
@@ -71,7 +70,7 @@ def random_q(network, seed=3):
 def build(**arguments):
     """Return a network with a random q, and its records."""
     network = recipe(**arguments).build(DATA)
-    network = mrgp.inference.objectives.replace_q(network, random_q(network))
+    network = network.with_q(random_q(network))
     records = build_objective(network, DATA, Scaling.of(DATA), WEIGHTS).records
     return network, records
 
@@ -83,7 +82,7 @@ def condition(network, records):
 
 @eqx.filter_jit
 def moments(network, state, support, task):
-    return network.moments(state, support, task, None)
+    return unwrap(network).aggregates(state.whiten).moments(state.q, task, support)
 
 
 def kernels(network):
@@ -124,8 +123,8 @@ def loop_moments(network, k, task, x, weights):
             mw, cw = slow.conditional(kw[task][q], v, *qw[task][q], x)
             factors.append((mf, cf, *(slow.exponential(mw, cw) if network.positive else (mw, cw))))
         mean, variance = slow.moments(weights, factors)
-    spread = float(network.tasks.spread[task])
-    level = float(np.asarray(network.tasks.mean.value)[task]) * np.sum(weights)
+    spread = float(network.levels.spread[task])
+    level = float(np.asarray(network.levels.mean.value)[task]) * np.sum(weights)
     return level + spread * mean, spread**2 * variance
 
 
@@ -178,7 +177,7 @@ def test_bound_and_predictions_equal_explicit_loops(form, components):
         weights = np.asarray(unwrap(network.q).weights)
         expected = 0.0
         for i, record in enumerate(records):
-            task = network.tasks.index(i)
+            task = network.levels.index(network.processes[i][1])
             atoms = record.support.atoms()
             x, w = np.asarray(atoms.lower), np.asarray(atoms.weights)
             for n in range(len(record)):
@@ -257,7 +256,7 @@ def test_expected_log_likelihood_and_moments_equal_monte_carlo(form):
         x = np.asarray(record.support.atoms().lower)[0]
         w = np.asarray(record.support.atoms().weights)[0]
         at = jax.numpy.asarray(x[None])
-        view_f, view_w = zip(*views(plain, whiten, 0, at), strict=True)
+        view_f, view_w = zip(*plain.aggregates(whiten).views(0, at), strict=True)
         chosen = rng.choice(3, draws, p=share)
         total = np.zeros(draws)
         for g in range(len(network.groups)):
@@ -270,8 +269,8 @@ def test_expected_log_likelihood_and_moments_equal_monte_carlo(form):
             )
             product = f * (np.exp(v) if network.positive else v)
             total += product @ np.tile(w, len(network.groups[g]))
-        spread = float(network.tasks.spread[0])
-        values = float(np.asarray(network.tasks.mean.value)[0]) * w.sum() + spread * total
+        spread = float(network.levels.spread[0])
+        values = float(np.asarray(network.levels.mean.value)[0]) * w.sum() + spread * total
         mean, variance = (
             float(m[0]) for m in moments(as_arrays(network), state, record.support, "no2")
         )

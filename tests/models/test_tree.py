@@ -12,8 +12,9 @@ import pytest
 import mrgp
 from mrgp._types import to_numpy
 from mrgp.data import Scaling, as_key
-from mrgp.inference.objectives import as_arrays
+from mrgp.models import as_arrays
 from mrgp.models.parts import normals
+from mrgp.models.paths import Paths
 from reference import deep as slow
 from reference.gaussian import functionals, rbf
 
@@ -139,7 +140,7 @@ def bound_and_components(case):
 def _bound_and_components(objective, trained, support):
     tree = objective.model(trained)
     states = tree.condition(objective.records)
-    parts = tree.components(states, support, "value", None, KEY, PATHS)
+    parts = Paths(tree, states, KEY, PATHS).components(support, "value", None, None)
     return objective(trained), parts
 
 
@@ -154,7 +155,7 @@ def loops(tree, data, weights=None):
     found = slow.Tree(white(tree.key), tree.samples, tree.beside, tree.mixing)
     for blend in tree.blends:
         found.mixtures[blend.name] = [name for _, name in blend.experts]
-    for node in tree.nodes:
+    for node in tree.branches:
         part, seen = tree.parts[node.name], data[node.process].dropna()
         own = own_values(values, node.name)
         kernel = kernel_of(own["kernel.lengthscale"], own["kernel.variance"])
@@ -169,7 +170,7 @@ def loops(tree, data, weights=None):
         else:
             seen = seen[np.asarray(part.rows)]
             rows = functionals(seen.support)
-            z = np.asarray(part.gp.locations.value) + np.asarray(part.scaling.centre)
+            z = np.asarray(part.gp.solver.locations.value) + np.asarray(part.scaling.centre)
             made = slow.Layer(
                 kernel,
                 z,
@@ -243,9 +244,9 @@ def test_constants_of_a_tree_equal_dense_algebra(case):
     """A base's variance where it has data, the overlap of sources, and what layers leave open."""
     made = built(case)
     tree, by_hand = made.start, loops(made.start, made.data)
-    noises = {n.name: tree.parts[n.name].gp.observation_noise(n.process) for n in tree.nodes}
-    first = {n.process: noises[n.name] for n in reversed(tree.nodes)}
-    for node in tree.nodes:
+    noises = {n.name: tree.parts[n.name].gp.observation_noise(n.process) for n in tree.branches}
+    first = {n.process: noises[n.name] for n in reversed(tree.branches)}
+    for node in tree.branches:
         part, rows = tree.parts[node.name], functionals(made.data[node.process].dropna().support)
         if node.parent is None:
             middles = [w @ x / w.sum() for x, w in rows]
@@ -292,10 +293,10 @@ def log_density(y, mean, variance):
 def expected_log_likelihood(objective, paths):
     """Return that of the first layer of a chain, with its posterior of few paths, over many."""
     tree, (of_base, of_layer, _) = objective.model(objective.start), objective.records
-    base, node, _ = tree.nodes
+    base, node, _ = tree.branches
     states = {base.name: tree.parts[base.name].gp.condition([tree.record_of({}, base, of_base)])}
     gp = tree.parts[node.name].gp
-    q, _ = gp.optimal_q([tree.record_of(states, node, of_layer)]).moments()
+    q, _ = gp.optimal_q((tree.record_of(states, node, of_layer),)).moments()
     many = dataclasses.replace(tree, samples=paths)
     return gp.expected_log_likelihood(q, [many.record_of(states, node, of_layer)])
 

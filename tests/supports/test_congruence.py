@@ -8,8 +8,7 @@ import shapely
 import mrgp
 from mrgp.data import Scaling
 from mrgp.gp import covariance as module
-from mrgp.gp import variance
-from mrgp.gp.conditioning import LinearGaussian, collapsed_log_evidence
+from mrgp.gp import Collapsed, Reading, Readings, variance
 from mrgp.gp.covariance import variance_by_shape
 from mrgp.kernels import Binding
 from mrgp.parameters import unwrap
@@ -163,11 +162,10 @@ def test_the_collapsed_bound_does_not_see_the_shapes(name):
     assert isinstance(record.shapes, Shapes)
     with jax.enable_x64(True):
         kernel = bound(STATIONARY[name])
+        given = (record.support, np.ones(1), values, np.zeros(36), np.full(36, 0.3))
         bounds = [
-            collapsed_log_evidence(
-                (kernel,),
-                (LinearGaussian(record.support, np.ones(1), values, np.full(36, 0.3), shapes),),
-                z,
+            Collapsed((kernel,), jax.numpy.asarray(z)).log_evidence(
+                Readings((Reading(*given, shapes=shapes),))
             )
             for shapes in (record.shapes, None)
         ]

@@ -1,7 +1,7 @@
 """What recipes and models can do: all that inference, weighting and prediction know of them."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import equinox as eqx
 import numpy as np
@@ -150,6 +150,30 @@ class Model(Protocol):
         ...
 
 
+class PlainModel:
+    """What a model says of itself that has none of the capabilities below."""
+
+    @property
+    def linear(self) -> "Linear | None":
+        """It is not linear."""
+        return None
+
+    @property
+    def variational(self) -> "Variational | None":
+        """It has no q."""
+        return None
+
+    @property
+    def composite(self) -> "Composite | None":
+        """Its sources cannot be taken one by one."""
+        return None
+
+    @property
+    def maps(self) -> "Mapping[Any, LearnedMap]":
+        """It learns no maps."""
+        return {}
+
+
 @runtime_checkable
 class LearnedMap(Protocol):
     """A map from values of a source, or of another task, to those of the target."""
@@ -192,7 +216,7 @@ class Composite(Model, Protocol):
         """Parameters that no source shows alone, such as biases."""
         ...
 
-    def alone(self, process: int) -> Self:
+    def alone(self, process: int) -> "Composite":
         """Return the model of one process, with the parameters of all."""
         ...
 
@@ -206,6 +230,10 @@ class Linear(Composite, Protocol):
     """A linear-Gaussian model: kernels, solver, and what sources read of the latent functions."""
 
     solver: Solver
+
+    def alone(self, process: int) -> "Linear":
+        """Return the model of one process, with the parameters of all."""
+        ...
 
     def readings(self, records: Records) -> Readings:
         """Return what the sources read of the latent functions."""
@@ -246,11 +274,11 @@ class Variational(Model, Protocol):
         """Whether the best q for given parameters is known in closed form."""
         ...
 
-    def with_q(self, q: Any) -> Self:
+    def with_q(self, q: Any) -> "Variational":
         """Return the model with another q, or without one."""
         ...
 
-    def started(self) -> Self:
+    def started(self) -> "Variational":
         """Return the model with a q to start from, where it has none."""
         ...
 
@@ -258,7 +286,7 @@ class Variational(Model, Protocol):
         """Return the q from which natural gradients start, by natural parameters, if it has any."""
         ...
 
-    def with_natural(self, q: Any) -> Self:
+    def with_natural(self, q: Any) -> "Variational":
         """Return the model with the q that natural gradients found."""
         ...
 

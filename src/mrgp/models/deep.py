@@ -11,24 +11,35 @@ import numpy as np
 from mrgp._types import float64, to_numpy
 from mrgp.data import Dataset, Frame
 from mrgp.gp import Inducing
-from mrgp.kernels import Kernel
+from mrgp.models.arguments import check_choices, check_kernels, check_rule, check_whole
 from mrgp.models.contract import Fitted, PlainRecipe, Process, Weights, conditioned
 from mrgp.models.growing import Growth, Made, Plan
 from mrgp.models.mixing import Mixing
 from mrgp.models.mrgp import Method
 from mrgp.models.parts import Blend, Branch
 from mrgp.models.tree import Tree, Variance
-from mrgp.supports import DEFAULT_RULE, Geometry, Rule, Support
+from mrgp.supports import DEFAULT_RULE, Geometry, Support
 
 MeanDeep = Literal["identity", "linear"]
 Stage = Literal["bases", "experts", "joint"]
 SCHEDULES = {"cut": ("bases", "experts"), "joint": ("bases", "experts", "joint")}
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class _Deep(PlainRecipe, abc.ABC):
     """What the recipes of trees have in common."""
 
-    schedule: Any
+    deep_inputs: Any = ()
+    kernel_base: Any = None
+    kernel_deep: Any = None
+    schedule: Any = "cut"
+    samples: Any = 20
+    inducing: Any = None
+    inducing_deep: Any = None
+    method: str = "auto"
+    mean_deep: str = "identity"
+    priors: bool = True
+    quadrature: Any = DEFAULT_RULE
 
     @property
     def fitted(self) -> Fitted:
@@ -98,19 +109,8 @@ class MRDGP(_Deep):
 
     target: Any = None
     order: Any = None
-    deep_inputs: Any = ()
-    kernel_base: Any = None
-    kernel_deep: Any = None
     mixing: Any = "precision"
-    schedule: Any = "cut"
-    samples: Any = 20
-    inducing: Any = None
-    inducing_deep: Any = None
-    method: str = "auto"
-    mean_deep: str = "identity"
     variance: str = "mixture"
-    priors: bool = True
-    quadrature: Any = DEFAULT_RULE
 
     def __post_init__(self) -> None:
         lists = self.order.values() if isinstance(self.order, Mapping) else [self.order]
@@ -125,8 +125,8 @@ class MRDGP(_Deep):
                 f"MRDGP: target= is a source, or a pair (source, task); got {self.target!r}."
             )
         if not callable(self.mixing):
-            _check_choice(self, "mixing", Mixing, " or a function of the inputs")
-        _check_choice(self, "variance", Variance)
+            check_choices(self, " or a function of the inputs", mixing=Mixing)
+        check_choices(self, variance=Variance)
         _check_common(self)
 
     def plan(self, data: Dataset) -> Plan:
@@ -208,17 +208,6 @@ class Cascade(_Deep):
     """
 
     chain: Any = ()
-    deep_inputs: Any = ()
-    kernel_base: Any = None
-    kernel_deep: Any = None
-    schedule: Any = "cut"
-    samples: Any = 20
-    inducing: Any = None
-    inducing_deep: Any = None
-    method: str = "auto"
-    mean_deep: str = "identity"
-    priors: bool = True
-    quadrature: Any = DEFAULT_RULE
 
     def __post_init__(self) -> None:
         if isinstance(self.chain, str) or not isinstance(self.chain, Sequence) or not self.chain:
@@ -294,19 +283,10 @@ def _size(support: Support, extent: np.ndarray) -> float:
     return float(np.sum(np.median(upper - lower, 0) / extent))
 
 
-def _check_choice(recipe: Any, name: str, choices: Any, more: str = "") -> None:
-    given = getattr(recipe, name)
-    if given not in get_args(choices):
-        raise ValueError(
-            f"{type(recipe).__name__}: {name}= is one of {get_args(choices)}{more}; got {given!r}."
-        )
-
-
 def _check_common(recipe: Any) -> None:
     """Check what both recipes have, and make plain values of it."""
     name = type(recipe).__name__
-    _check_choice(recipe, "method", Method)
-    _check_choice(recipe, "mean_deep", MeanDeep)
+    check_choices(recipe, method=Method, mean_deep=MeanDeep)
     beside = () if recipe.deep_inputs is None else recipe.deep_inputs
     beside = (beside,) if isinstance(beside, str) else tuple(beside)
     object.__setattr__(recipe, "deep_inputs", beside)
@@ -315,29 +295,14 @@ def _check_common(recipe: Any) -> None:
             f'{name}: deep_inputs= cannot have an input named "value", which is the name of a'
             " source's own value. Rename the input."
         )
-    whole = isinstance(recipe.samples, int | np.integer) and not isinstance(recipe.samples, bool)
-    if not whole or recipe.samples < 1:
-        raise ValueError(
-            f"{name}: samples= must be a whole number of paths, at least 1; got {recipe.samples!r}."
-        )
+    check_whole(recipe, "samples", " of paths")
     for argument in ("kernel_base", "kernel_deep"):
-        given = getattr(recipe, argument)
-        kernels = list(given.values()) if isinstance(given, Mapping) else [given]
-        for kernel in kernels:
-            if kernel is not None and not isinstance(kernel, Kernel):
-                raise TypeError(
-                    f"{name}: {argument}= takes a kernel such as mrgp.RBF(), or a mapping from"
-                    f" sources to kernels; got {kernel!r}."
-                )
+        check_kernels(recipe, argument, ", or a mapping from sources to kernels")
     given = recipe.inducing
     for inducing in given.values() if isinstance(given, Mapping) else (given,):
         Inducing.parse(inducing)
     Inducing.parse(recipe.inducing_deep)
-    if not isinstance(recipe.quadrature, Rule):
-        raise TypeError(
-            f"{name}: quadrature= takes a rule such as mrgp.GaussLegendre(5); got"
-            f" {recipe.quadrature!r}."
-        )
+    check_rule(recipe)
     _check_schedule(name, recipe.schedule)
 
 

@@ -26,7 +26,7 @@ from mrgp.gp import (
 )
 from mrgp.kernels import Kernel
 from mrgp.models.answers import Components, Question, as_arrays, check_joint, columns_of, in_chunks
-from mrgp.models.contract import LearnedMap, Process
+from mrgp.models.contract import PlainModel, Process
 from mrgp.models.readouts import Readout
 from mrgp.parameters import Parameter, real, unwrap
 from mrgp.supports import Points, Support
@@ -34,7 +34,7 @@ from mrgp.supports import Points, Support
 SITE_JITTER = 1e-9
 
 
-class LinearModel(eqx.Module):
+class LinearModel(eqx.Module, PlainModel):
     """y = level + sum_q ratio_q L f_q + noise: latent functions, a readout, and noise.
 
     The solver (`Exact | Collapsed`) has the kernels of the latent functions, and a way to find them
@@ -120,11 +120,6 @@ class LinearModel(eqx.Module):
     def alone(self, process: int) -> "LinearModel":
         """Return the model of one process, with the parameters of all."""
         return dataclasses.replace(self, processes=(self.processes[process],))
-
-    @property
-    def maps(self) -> dict[Any, LearnedMap]:
-        """None: sources are read, not mapped."""
-        return {}
 
     @property
     def coupling(self) -> tuple[Any, ...]:

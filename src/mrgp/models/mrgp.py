@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from mrgp._types import float64
 from mrgp.data import Dataset, Frame, Scaling, as_seed
 from mrgp.gp import Collapsed, Exact, Inducing, Solver, needs_nodes, start_locations
 from mrgp.kernels import Binding, Kernel, Matern32
+from mrgp.models.arguments import check_choices, check_kernels, check_rule
 from mrgp.models.contract import PlainRecipe, refuse_likelihoods
 from mrgp.models.linear import LinearModel, prior_q
 from mrgp.models.noise import Diagonal
@@ -53,24 +54,13 @@ class MRGP(PlainRecipe):
     noise: Any = None
 
     def __post_init__(self) -> None:
-        for name, choices in (("method", Method), ("bias", Bias), ("mean", Mean)):
-            if getattr(self, name) not in get_args(choices):
-                raise ValueError(
-                    f"MRGP: {name}= is one of {get_args(choices)}; got {getattr(self, name)!r}."
-                )
-        if self.kernel is not None and not isinstance(self.kernel, Kernel):
-            raise TypeError(
-                f"MRGP: kernel= takes a kernel such as mrgp.RBF(); got {self.kernel!r}."
-            )
+        check_choices(self, method=Method, bias=Bias, mean=Mean)
+        check_kernels(self, "kernel")
         Inducing.parse(self.inducing)
         if self.method == "exact" and self.inducing is not None:
             raise ValueError('MRGP: inducing= has no use with method="exact"; leave one out.')
         self._check_noise()
-        if not isinstance(self.quadrature, Rule):
-            raise TypeError(
-                f"MRGP: quadrature= takes a rule such as mrgp.GaussLegendre(5); got"
-                f" {self.quadrature!r}."
-            )
+        check_rule(self)
 
     def _check_noise(self) -> None:
         if self.noise is None:

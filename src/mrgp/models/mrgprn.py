@@ -1,7 +1,7 @@
 """The recipe of the multi-resolution GP regression network, MR-GPRN (theory 3)."""
 
 import dataclasses
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -21,6 +21,7 @@ from mrgp.kernels import (
     has_white,
     single_kernels,
 )
+from mrgp.models.arguments import check_choices, check_kernels, check_rule, check_whole
 from mrgp.models.contract import Fitted, PlainRecipe, refuse_likelihoods
 from mrgp.models.factors import Factors, prior_q, spread_q, trained_q
 from mrgp.models.linear import LinearModel
@@ -37,7 +38,7 @@ from mrgp.parameters import (
     stretched,
     unwrap,
 )
-from mrgp.supports import DEFAULT_RULE, Geometry, Rule
+from mrgp.supports import DEFAULT_RULE, Geometry
 
 Mean = Literal["zero", "constant"]
 
@@ -85,19 +86,10 @@ class MRGPRN(PlainRecipe):
     quadrature: Any = DEFAULT_RULE
 
     def __post_init__(self) -> None:
-        choices = {"mean": Mean, "entropy": EntropyBound, "schedule": Schedule}
-        for name, allowed in choices.items():
-            if getattr(self, name) not in get_args(allowed):
-                raise ValueError(
-                    f"MRGPRN: {name}= is one of {get_args(allowed)}; got {getattr(self, name)!r}."
-                )
-        for name in ("latents", "components"):
-            value = getattr(self, name)
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if not (whole and value >= 1) and not (name == "latents" and value is None):
-                raise ValueError(
-                    f"MRGPRN: {name}= must be a whole number, at least 1; got {value!r}."
-                )
+        check_choices(self, mean=Mean, entropy=EntropyBound, schedule=Schedule)
+        if self.latents is not None:
+            check_whole(self, "latents")
+        check_whole(self, "components")
         for name in ("positive", "coupled", "priors"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"MRGPRN: {name}= is True or False; got {getattr(self, name)!r}.")
@@ -108,29 +100,17 @@ class MRGPRN(PlainRecipe):
             self._check_kernels("kernel_w")
         Inducing.parse(self.inducing_f)
         Inducing.parse(self.inducing_w)
-        if not isinstance(self.quadrature, Rule):
-            raise TypeError(
-                f"MRGPRN: quadrature= takes a rule such as mrgp.GaussLegendre(5); got"
-                f" {self.quadrature!r}."
-            )
+        check_rule(self)
 
     def _check_kernels(self, name: str) -> None:
         given = getattr(self, name)
-        kernels = [given] if given is None or isinstance(given, Kernel) else given
-        if not isinstance(kernels, list | tuple):
-            kernels = [kernels]
-        for kernel in kernels:
-            if kernel is not None and not isinstance(kernel, Kernel):
-                raise TypeError(
-                    f"MRGPRN: {name}= takes a kernel such as mrgp.RBF(), or a list of one for each"
-                    f" latent function{', or constant' if name == 'kernel_w' else ''}; got"
-                    f" {kernel!r}."
-                )
-            if kernel is not None and has_white(kernel):
-                raise ValueError(
-                    f"MRGPRN: {name}= may not contain White, which has no value inside a region."
-                    " Every (source, task) has a noise of its own."
-                )
+        constant = ", or constant" if name == "kernel_w" else ""
+        or_else = f", or a list of one for each latent function{constant}"
+        if any(has_white(kernel) for kernel in check_kernels(self, name, or_else)):
+            raise ValueError(
+                f"MRGPRN: {name}= may not contain White, which has no value inside a region."
+                " Every (source, task) has a noise of its own."
+            )
         if isinstance(given, list | tuple) and len(given) != self.latents:
             raise ValueError(
                 f"MRGPRN: {name}= has {len(given)} kernels for latents={self.latents}; give one for"

@@ -16,7 +16,7 @@ from mrgp.gp import EntropyBound, Mixture, Smoother, smoother_of, too_few_nodes
 from mrgp.kernels import kernel_parameters
 from mrgp.models.aggregates import Aggregates
 from mrgp.models.answers import Components, Question, as_arrays, check_joint, columns_of, in_chunks
-from mrgp.models.contract import LearnedMap, Process
+from mrgp.models.contract import PlainModel, Process
 from mrgp.models.factors import Factors, naturals_of, trained_q
 from mrgp.models.noise import Diagonal
 from mrgp.models.readouts import Levels, latent_parameters
@@ -40,7 +40,7 @@ class NetworkPosterior(eqx.Module):
     whiten: Factors
 
 
-class Network(eqx.Module):
+class Network(eqx.Module, PlainModel):
     """y = L (mean_p + spread_p sum_q link(W_pq) f_q) + noise, with link 1 or exp.
 
     All factors are GPs of their own; `q` is the posterior of their whitened inducing variables, a
@@ -72,11 +72,6 @@ class Network(eqx.Module):
     rule: Rule = eqx.field(static=True)
 
     @property
-    def linear(self) -> None:
-        """A network is not linear in all its factors."""
-        return None
-
-    @property
     def variational(self) -> "Network":
         """The model itself: it always has a q."""
         return self
@@ -85,11 +80,6 @@ class Network(eqx.Module):
     def composite(self) -> "Network":
         """The model itself."""
         return self
-
-    @property
-    def maps(self) -> dict[Any, LearnedMap]:
-        """None: sources are read, not mapped."""
-        return {}
 
     @property
     def coupling(self) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from mrgp._types import AnyArray
 from mrgp.data import Record, Records, Scaling
 from mrgp.gp import nodes_of
 from mrgp.models.answers import Components, Question, as_arrays, check_joint, columns_of, in_chunks
-from mrgp.models.contract import Process
+from mrgp.models.contract import PlainModel, Process
 from mrgp.models.parts import Blend, Branch, LayerMap, Part, States, layer_record
 from mrgp.models.paths import Paths
 from mrgp.parameters import Parameter
@@ -24,7 +24,7 @@ Variance = Literal["mixture", "independent"]
 LARGEST_PATHS = 10**8
 
 
-class Tree(eqx.Module):
+class Tree(eqx.Module, PlainModel):
     """Base GPs of every process, layers that take their values, and mixtures of experts.
 
     `branches` are in the order in which they can be computed. The model works in the user's own
@@ -47,21 +47,6 @@ class Tree(eqx.Module):
     samples: int = eqx.field(static=True)
     seed: int = eqx.field(static=True)
     rule: Rule = eqx.field(static=True)
-
-    @property
-    def linear(self) -> None:
-        """A tree is not linear: its layers see values of other parts."""
-        return None
-
-    @property
-    def variational(self) -> None:
-        """A tree has no q of its own; its parts may."""
-        return None
-
-    @property
-    def composite(self) -> None:
-        """Sources have parts of their own, so that no evidence is counted twice."""
-        return None
 
     @property
     def maps(self) -> dict[Any, LayerMap]:

@@ -3,6 +3,7 @@
 import dataclasses
 import warnings
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
@@ -10,14 +11,15 @@ import pytest
 import mrgp
 from mrgp import datasets
 from mrgp.data import Scaling
-from mrgp.inference.clustering import cluster_rows
-from mrgp.inference.curvature import curvature
-from mrgp.inference.hyperscores import kernel_sandwich
-from mrgp.inference.objectives import build_objective
-from mrgp.inference.sandwich import freed_residuals
-from mrgp.inference.separate import Separate, composite_optimum
-from mrgp.inference.smoothed import Smoothed
+from mrgp.inference import Problem, Silent
+from mrgp.weighting.clustering import cluster_rows
+from mrgp.weighting.curvature import curvature
+from mrgp.weighting.hyperscores import kernel_sandwich
+from mrgp.weighting.sandwich import freed_residuals
+from mrgp.inference.each_alone import Separate, composite_optimum
+from mrgp.weighting.smoothed import Smoothed
 from mrgp.parameters import partition, unwrap
+from shorthand import build_objective, linear_of
 from reference import composite as slow
 
 WAVE = mrgp.MRGP(kernel=mrgp.RBF())
@@ -43,18 +45,18 @@ def small():
     data = datasets.dependent(3).data
     data = mrgp.Dataset([data["fine"][:40], data["coarse"][:13]])
     with jax.enable_x64(True):
-        model = composite_optimum(WAVE, data, 0).model
+        model = composite_optimum(Problem.of(WAVE, data), Silent()).model
         records = build_objective(model, data, Scaling.of(data), None).records
-        kernels, sources = model.linear(records)
-        prior = np.asarray(mrgp.gp.prior_covariance(kernels, sources, model.rule))
-        noise = np.concatenate([np.asarray(s.noise) for s in sources])
-        values = np.concatenate([np.asarray(s.residual) for s in sources])
+        kernels, read = linear_of(model, records)
+        prior = np.asarray(mrgp.gp.prior_covariance(kernels, read, model.solver.rule))
+        noise, values = np.asarray(read.noise), np.asarray(read.residual)
     return data, model, records, prior, noise, values
 
 
 def smoothed_by(data, model, clusters="overlap"):
     with jax.enable_x64(True):
-        return Smoothed.of(model, data, cluster_rows(data, clusters))
+        records = Scaling.of(data).records(data)
+        return Smoothed.of(model, records, cluster_rows(data, clusters))
 
 
 @pytest.mark.parametrize("clusters", ["overlap", "halves"])
@@ -125,17 +127,18 @@ def test_kernel_scores_and_information_equal_finite_differences(small):
     data, model, records, *_ = small
     rows = np.concatenate(cluster_rows(data, "source").labels)
     with jax.enable_x64(True):
-        found = kernel_sandwich(model, data, rows, rows)
+        found = kernel_sandwich(model, records, rows, rows)
         trained, frozen = partition(model)
-        flat, unravel = jax.flatten_util.ravel_pytree(trained.kernel)
+        flat, unravel = jax.flatten_util.ravel_pytree(trained.solver.kernels)
 
         def evidence(vector, process):
             moved = jax.tree.map(lambda x: x, trained)
-            moved = dataclasses.replace(moved, kernel=unravel(vector))
-            whole = mrgp.inference.objectives.eqx.combine(moved, frozen)
-            kernels, seen = whole.alone(process).linear((records[process],))
-            prior = np.asarray(mrgp.gp.prior_covariance(kernels, seen, model.rule))
-            return slow.log_evidence(prior, np.asarray(seen[0].noise), np.asarray(seen[0].residual))
+            solver = dataclasses.replace(moved.solver, kernels=unravel(vector))
+            moved = dataclasses.replace(moved, solver=solver)
+            whole = eqx.combine(moved, frozen)
+            kernels, read = linear_of(whole.alone(process), (records[process],))
+            prior = np.asarray(mrgp.gp.prior_covariance(kernels, read, model.solver.rule))
+            return slow.log_evidence(prior, np.asarray(read.noise), np.asarray(read.residual))
 
         step = 1e-4
         size = len(flat)
@@ -166,10 +169,10 @@ def test_kernel_scores_of_clusters_sum_those_of_observations(small):
     data, model, *_ = small
     sources = np.repeat([0, 1], [40, 13])
     with jax.enable_x64(True):
-        each = kernel_sandwich(model, data, sources, np.arange(53))
+        each = kernel_sandwich(model, records, sources, np.arange(53))
         halves = np.concatenate([np.arange(40) // 20, np.arange(13) // 7])
-        found = kernel_sandwich(model, data, sources, halves)
-        everything = kernel_sandwich(model, data, sources, np.zeros(53, int))
+        found = kernel_sandwich(model, records, sources, halves)
+        everything = kernel_sandwich(model, records, sources, np.zeros(53, int))
     # The total is the gradient, which is nearly zero where the parameters were fitted.
     assert np.trace(everything.variability) < 0.1 * np.trace(each.variability)
     assert np.linalg.matrix_rank(everything.variability, tol=1e-9) == 1
@@ -467,11 +470,9 @@ def test_each_source_alone_is_the_sum_of_their_evidences(small):
         plain = unwrap(model)
         apart = 0.0
         for i, record in enumerate(records):
-            kernels, seen = plain.alone(i).linear((record,))
-            prior = np.asarray(mrgp.gp.prior_covariance(kernels, seen, model.rule))
-            apart += slow.log_evidence(
-                prior, np.asarray(seen[0].noise), np.asarray(seen[0].residual)
-            )
+            kernels, read = linear_of(plain.alone(i), (record,))
+            prior = np.asarray(mrgp.gp.prior_covariance(kernels, read, model.solver.rule))
+            apart += slow.log_evidence(prior, np.asarray(read.noise), np.asarray(read.residual))
     assert together == pytest.approx(apart, rel=1e-9)
 
 
@@ -519,7 +520,7 @@ def cross_with_anchors(fit, support):
     with jax.enable_x64(True):
         model = unwrap(fit.model)
         moved = support.shift(fit.scaling.centre)
-        return np.asarray(fit.state.cross((model.kernel,), np.ones(1), moved, model.rule))
+        return np.asarray(fit.state.cross((model.kernel,), np.ones(1), moved, model.solver.rule))
 
 
 @pytest.mark.usefixtures("as_users_see_it")

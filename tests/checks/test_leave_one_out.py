@@ -9,10 +9,10 @@ import pytest
 import mrgp
 from mrgp._types import to_numpy
 from mrgp.gp import prior_covariance
-from mrgp.inference.objectives import as_arrays, build_objective
-from mrgp.inference.residuals import check_residuals, place_in_words
+from mrgp.checks.residuals import check_residuals, place_in_words
 from mrgp.models import conditioned
 from mrgp.supports import Axis
+from shorthand import as_arrays, build_objective, linear_of
 from reference import gaussian
 from reference import leave_one_out as slow
 
@@ -153,11 +153,11 @@ def test_several_tasks_of_constant_weights():
     loo = fit.leave_one_out()
     with jax.enable_x64(True):
         records = build_objective(fit.model, data, fit.scaling, weights).records
-        kernels, sources = as_arrays(fit.model).linear(records)
-        prior = np.asarray(prior_covariance(kernels, sources, fit.model.rule))
+        kernels, read = linear_of(as_arrays(fit.model), records)
+        prior = np.asarray(prior_covariance(kernels, read, fit.model.solver.rule))
+        residual, effective = np.asarray(read.residual), np.asarray(read.noise)
     weight = np.repeat([1.0, 0.5], 14)
-    noise = np.concatenate([s.noise for s in sources]) * weight
-    residual = np.concatenate([s.residual for s in sources])
+    noise = effective * weight
     expected, variance = slow.leave_one_out(prior, residual, noise, weight)
     np.testing.assert_allclose(loo.y - loo.mean, residual - expected, atol=1e-8)
     np.testing.assert_allclose(loo.variance, variance, rtol=1e-8)
@@ -181,10 +181,10 @@ def test_errors_that_sources_share():
     fit = mrgp.fit(mrgp.Dependent(averages={"mean": "fine"}), data, optimiser=QUICK)
     with jax.enable_x64(True):
         records = build_objective(fit.model, data, fit.scaling, None).records
-        kernels, sources = fit.model.linear(records)
-        total = np.asarray(prior_covariance(kernels, sources, fit.model.rule))
-        total = total + np.asarray(fit.model.noise_covariance(records))
-    residual = np.concatenate([s.residual for s in sources])
+        kernels, read = linear_of(fit.model, records)
+        total = np.asarray(prior_covariance(kernels, read, fit.model.solver.rule))
+        total = total + np.asarray(read.shared) + np.diag(read.noise)
+        residual = np.asarray(read.residual)
     loo = fit.leave_one_out()
     for i in range(18):
         others = np.arange(18) != i

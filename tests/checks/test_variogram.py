@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mrgp
-from mrgp.inference.kept import kept
+from mrgp.checks.dense import dense
 from mrgp.supports import Axis
 from reference import gaussian
 from reference import leave_one_out as slow
@@ -87,7 +87,7 @@ def test_values_from_the_model_are_within_its_standard_errors():
     fit = mrgp.fit(
         mrgp.MRGP(FIXED, mean="zero"), one_source(rng.standard_normal(60), x, noise_variance=0.3)
     )
-    total = kept(fit, "test", "").covariance
+    total = dense(fit, "test", "").covariance
     factor = np.linalg.cholesky(total)
     curves = []
     for _ in range(150):
@@ -103,7 +103,7 @@ def test_values_from_the_model_are_within_its_standard_errors():
 
 def _given(fit, data):
     """Return the fit at the same parameters for other values."""
-    residual = data["s"].y - kept(fit, "test", "").mean
+    residual = data["s"].y - dense(fit, "test", "").mean
     root = fit.state.root
     return dataclasses.replace(
         fit, state=dataclasses.replace(fit.state, alpha=root.T @ (root @ residual))
@@ -170,7 +170,7 @@ def test_models_without_one_covariance_are_refused():
 
 def test_many_values_are_thinned(monkeypatch):
     # The front door has a function of the module's name.
-    monkeypatch.setattr(sys.modules["mrgp.inference.variogram"], "MOST_VALUES", 10)
+    monkeypatch.setattr(sys.modules["mrgp.checks.variogram"], "MOST_VALUES", 10)
     data = regions()
     fit = mrgp.fit(mrgp.MRGP(), data, optimiser=QUICK)
     found = mrgp.variogram(fit, "cells", bins=3)
