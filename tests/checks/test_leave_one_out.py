@@ -8,13 +8,13 @@ import pytest
 
 import mrgp
 from mrgp._types import to_numpy
-from mrgp.gp import prior_covariance
 from mrgp.checks.residuals import check_residuals, place_in_words
+from mrgp.gp import prior_covariance
 from mrgp.models import conditioned
 from mrgp.supports import Axis
-from shorthand import as_arrays, build_objective, linear_of
 from reference import gaussian
 from reference import leave_one_out as slow
+from shorthand import as_arrays, build_objective, linear_of
 
 QUICK = mrgp.LBFGS(max_steps=8, starts=1, candidates=0)
 

@@ -80,7 +80,9 @@ def test_regions_of_one_node_are_the_network_at_points():
             bounds.append(float(eqx.filter_jit(lambda o: o(o.start))(target)))
         plain = unwrap(network)
         by_hand = pointwise_gprn(plain, np.asarray(target.records[0].support.atoms().lower)[:, 0])
-        predicted = eqx.filter_jit(lambda n, r: unwrap(n).aggregates().moments(unwrap(n).q, "a", r[0].support))
+        predicted = eqx.filter_jit(
+            lambda n, r: unwrap(n).aggregates().moments(unwrap(n).q, "a", r[0].support)
+        )
         mean, variance = predicted(as_arrays(network), target.records)
     np.testing.assert_allclose(bounds, bounds[0], rtol=1e-12)
     np.testing.assert_allclose(mean, by_hand[0], rtol=1e-9)
@@ -96,11 +98,20 @@ def moved(q, rng):
     return Mixture(q.logits, q.blocks.map(block))
 
 
+@eqx.filter_jit
+def predicted(network, support):
+    plain = unwrap(network)
+    return plain.aggregates().moments(plain.q, "a", support)
+
+
 def pointwise_gprn(plain, x):
     """Return the moments of a GPRN at points: scalars alone, latent functions coupled by q."""
     z, v = np.asarray(plain.locations_f), np.asarray(plain.locations_w)
     alphas, residuals = {}, {}
-    for name, kernels, places in (("f", plain.solver.kernels_f, z), ("w", plain.solver.kernels_w[0], v)):
+    for name, kernels, places in (
+        ("f", plain.kernels_f, z),
+        ("w", plain.kernels_w[0], v),
+    ):
         for q, kernel in enumerate(kernels):
             k = np.asarray(kernel.cross(places, places))
             root = np.linalg.cholesky(k + 1e-10 * np.trace(k) / len(k) * np.eye(len(k)))

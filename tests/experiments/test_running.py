@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 import xarray as xr
+from mrgp.inference.composite import weigh_sources
 from typer.testing import CliRunner
 
 import mrgp
@@ -21,7 +22,6 @@ from mrgp.experiments import Cell, ModelSpec
 from mrgp.experiments.parallel import in_processes
 from mrgp.experiments.store import Store
 from mrgp.inference import Status
-from mrgp.inference.composite import weigh_sources
 
 ASKED = {"seeds": [0, 1], "variants": ["7-12"], "model_names": ["vbagg", "center-point"]}
 # A process that runs in the background ignores the signal, and so would its children.

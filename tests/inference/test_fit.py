@@ -195,9 +195,7 @@ def test_lines_are_written_every_few_seconds_and_at_the_end(monkeypatch, capsys)
 
 
 def test_a_posterior_that_is_not_finite_is_a_failure(monkeypatch):
-    monkeypatch.setattr(
-        fits, "conditioned", lambda model, records: {"alpha": np.array([np.nan])}
-    )
+    monkeypatch.setattr(fits, "conditioned", lambda model, records: {"alpha": np.array([np.nan])})
     with pytest.raises(mrgp.FitError, match="the posterior is not finite"):
         mrgp.fit(mrgp.MRGP(), data())
     assert mrgp.fit(mrgp.MRGP(), data(), throw=False).status.code == "failed"

@@ -11,8 +11,8 @@ import pytest
 import mrgp
 from mrgp.inference.mcmc import drawing, effective_sample_size
 from mrgp.inference.mcmc.target import Target
-from shorthand import build_objective
 from reference import gaussian, mcmc
+from shorthand import build_objective
 
 # Short chains do for most tests.
 pytestmark = pytest.mark.filterwarnings("ignore:sample_posterior. R-hat")

@@ -10,8 +10,8 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import mrgp
-from mrgp.models import as_arrays
 from mrgp.kernels import Binding
+from mrgp.models import as_arrays
 from mrgp.parameters import partition, positive, unwrap
 from mrgp.supports import Geometry
 

@@ -6,8 +6,8 @@ import pytest
 
 import mrgp
 from mrgp.data import Scaling
-from shorthand import build_objective
 from reference import gaussian, mcmc
+from shorthand import build_objective
 
 QUICK = mrgp.LBFGS(max_steps=5, starts=1, candidates=0)
 PAIRS = {"coarse": "fine"}

@@ -11,8 +11,8 @@ import mrgp
 from mrgp.data import Scaling
 from mrgp.gp import Mixture, Whitened
 from mrgp.parameters import fixed, real, unwrap
-from shorthand import as_arrays, build_objective
 from reference import network as slow
+from shorthand import as_arrays, build_objective
 
 Z = np.array([[0.3], [1.4], [2.2], [3.1]])
 V = np.array([[0.5], [1.7], [2.9]])

@@ -7,8 +7,8 @@ import shapely
 
 import mrgp
 from mrgp.data import Scaling
-from mrgp.gp import covariance as module
 from mrgp.gp import Collapsed, Reading, Readings, variance
+from mrgp.gp import covariance as module
 from mrgp.gp.covariance import variance_by_shape
 from mrgp.kernels import Binding
 from mrgp.parameters import unwrap

@@ -12,15 +12,15 @@ import mrgp
 from mrgp import datasets
 from mrgp.data import Scaling
 from mrgp.inference import Problem, Silent
+from mrgp.inference.each_alone import Separate, composite_optimum
+from mrgp.parameters import partition, unwrap
 from mrgp.weighting.clustering import cluster_rows
 from mrgp.weighting.curvature import curvature
 from mrgp.weighting.hyperscores import kernel_sandwich
 from mrgp.weighting.sandwich import freed_residuals
-from mrgp.inference.each_alone import Separate, composite_optimum
 from mrgp.weighting.smoothed import Smoothed
-from mrgp.parameters import partition, unwrap
-from shorthand import build_objective, linear_of
 from reference import composite as slow
+from shorthand import build_objective, linear_of
 
 WAVE = mrgp.MRGP(kernel=mrgp.RBF())
 QUIET = {"progress": None}
@@ -166,7 +166,7 @@ def test_kernel_scores_and_information_equal_finite_differences(small):
 
 
 def test_kernel_scores_of_clusters_sum_those_of_observations(small):
-    data, model, *_ = small
+    _, model, records, *_ = small
     sources = np.repeat([0, 1], [40, 13])
     with jax.enable_x64(True):
         each = kernel_sandwich(model, records, sources, np.arange(53))

@@ -39,8 +39,37 @@ class FitError(RuntimeError):
     """
 
 
+class Learned:
+    """What fits and chains have in common: the names in the data, and labels for supports."""
+
+    model: Model
+    inputs: tuple[str, ...]
+    axes: tuple[Axis | None, ...] | None
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """The pairs (source, task) that were fitted."""
+        return self.model.processes
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks."""
+        return tuple(dict.fromkeys(task for _, task in self.processes))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the sources."""
+        return tuple(dict.fromkeys(source for source, _ in self.processes))
+
+    def labelled(self, support: Support) -> Support:
+        """Give a support that has no names or axes of its own those of the data."""
+        axes = support.axes or (self.axes and self.axes[: support.dimension])
+        inputs = support.inputs or self.inputs[: support.dimension]
+        return dataclasses.replace(support, inputs=inputs, axes=axes)
+
+
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
-class Fit:
+class Fit(Learned):
     """A fitted model: recipe, parameters, posterior, scaling, and how the fit went.
 
     Exact fits keep the training data, as `records`; `summary` says so. `history` is the
@@ -83,21 +112,6 @@ class Fit:
     likelihoods: dict[Process, Likelihood] = dataclasses.field(default_factory=dict)
 
     @property
-    def processes(self) -> tuple[Process, ...]:
-        """The pairs (source, task) that were fitted."""
-        return self.model.processes
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """Names of the tasks."""
-        return tuple(dict.fromkeys(task for _, task in self.processes))
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """Names of the sources."""
-        return tuple(dict.fromkeys(source for source, _ in self.processes))
-
-    @property
     def name(self) -> str:
         """What was fitted: the recipe, and those that it wraps."""
         return recipe_name(self.recipe)
@@ -109,10 +123,6 @@ class Fit:
             return found
         process = (str(asked.source), asked.task)
         return found.observed(self.likelihoods[process], self.model.observation_noise(process))
-
-    def labelled(self, support: Support) -> Support:
-        """Give a support that has no names or axes of its own those of the fit."""
-        return labelled(self, support)
 
     def problem(self, data: Dataset) -> Problem:
         """Return the problem of other data with the recipe, scaling and weights of the fit."""
@@ -361,13 +371,6 @@ def recipe_name(recipe: Recipe) -> str:
     """Return the name of a recipe, with those that it wraps inside."""
     name = type(recipe).__name__
     return name if recipe.inner is None else f"{name}({recipe_name(recipe.inner)})"
-
-
-def labelled(fit: Any, support: Support) -> Support:
-    """Give a support that has no names or axes of its own those of a fit, or of chains."""
-    axes = support.axes if fit.axes is None else support.axes or fit.axes[: support.dimension]
-    inputs = support.inputs or fit.inputs[: support.dimension]
-    return dataclasses.replace(support, inputs=inputs, axes=axes)
 
 
 def finished(

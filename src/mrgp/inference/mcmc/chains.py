@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from mrgp._types import float64
 from mrgp.data import Scaling
-from mrgp.inference.fits import labelled
+from mrgp.inference.fits import Learned
 from mrgp.inference.loop import Status
 from mrgp.inference.mcmc import diagnostics
 from mrgp.inference.mcmc.target import Target
@@ -30,7 +30,7 @@ LARGE = 2**23
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
-class Chains:
+class Chains(Learned):
     """Draws from the posterior of a model: `parameters` has [chains, draws, ...] for each name.
 
     Names and units are those of `Fit.parameters()`. `acceptance` is the share of moves that were
@@ -69,16 +69,6 @@ class Chains:
         """The model with its starting values."""
         return self.target.objective.model(self.target.objective.start)
 
-    @property
-    def processes(self) -> tuple[tuple[str, str], ...]:
-        """The pairs (source, task) of the data."""
-        return self.model.processes
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """Names of the tasks."""
-        return tuple(dict.fromkeys(task for _, task in self.processes))
-
     def r_hat(self) -> dict[str, np.ndarray]:
         """Return R-hat of every parameter: one is perfect; NaN for those that are fixed."""
         return _each(diagnostics.r_hat, self.parameters)
@@ -92,10 +82,6 @@ class Chains:
         from mrgp.prediction import predict
 
         return predict(self, support, **options)
-
-    def labelled(self, support: Support) -> Support:
-        """Give a support that has no names or axes of its own those of the data."""
-        return labelled(self, support)
 
     @float64
     def components(self, support: Support, asked: Question, noise: bool = False) -> Components:
