@@ -29,7 +29,11 @@ Vector = Float[np.ndarray, " n"]
 
 @runtime_checkable
 class Distribution(Protocol):
-    """What is predicted of every region: a mixture whose components have a mean and a variance."""
+    """What is predicted of every region: a mixture whose components have a mean and a variance.
+
+    >>> isinstance(Gaussians(), Distribution)
+    True
+    """
 
     def moments(self, parts: Parts) -> tuple[Vector, Vector]:
         """Return mean and variance of each region."""
@@ -66,6 +70,9 @@ class Likelihood(Protocol):
 
     `conjugate` says that a Gaussian field stays Gaussian given values: exact and collapsed
     inference serve such likelihoods alone.
+
+    >>> isinstance(Gaussian(), Likelihood), isinstance(Gaussians(), Likelihood)
+    (True, False)
     """
 
     @property
@@ -220,6 +227,9 @@ def tempering_constant(
 
     It is zero at phi = 1 and does not involve y, but it depends on the noise and so matters to
     the fit of hyperparameters.
+
+    >>> float(tempering_constant(jnp.ones(1), jnp.ones(1)))
+    0.0
     """
     log_noise = jnp.log(2.0 * jnp.pi * noise)
     return jnp.sum(0.5 * (log_noise - jnp.log(weight)) - 0.5 * weight * log_noise)

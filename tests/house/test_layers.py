@@ -1,6 +1,8 @@
-"""A room imports only rooms above it; siblings do not know one another."""
+"""A room imports only rooms above it; nobody after `models` asks for the class of a model."""
 
 import ast
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,38 +16,46 @@ ROOMS = [
     {"parameters"},
     {"supports"},
     {"kernels"},
+    {"likelihoods"},
     {"data"},
     {"gp"},
-    {"likelihoods"},
     {"models"},
     {"inference"},
+    {"weighting"},
     {"prediction"},
-    {"evaluation", "plotting", "io"},
+    {"evaluation"},
+    {"checks"},
+    {"plotting"},
+    {"config"},
+    {"io"},
     {"selection"},
     {"datasets"},
     {"experiments"},
     {"report"},
     {"sklearn"},
-    {"config"},
     {"cli"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
-FREE = {"__init__", "cli", "config"}
+FREE = {"__init__", "cli"}
 # Convenience methods may reach downstairs inside the method: (module, function).
 ALLOWED: set[tuple[str, str]] = {
+    ("checks", "plot"),
     ("data", "plot"),
     ("data", "to_frame"),
-    ("inference", "diagram"),
-    ("inference", "plot"),
-    ("inference", "prediction"),
-    ("inference", "scores"),
-    ("inference", "_fit_chosen"),
     ("data", "to_grid"),
+    ("inference", "bias_map"),
+    ("inference", "diagram"),
+    ("inference", "leave_one_out"),
+    ("inference", "plot"),
     ("inference", "predict"),
     ("prediction", "plot"),
     ("prediction", "to_frame"),
     ("prediction", "to_grid"),
 }
+CLASSES = (
+    "MRGP|MRGPRN|MRDGP|Cascade|CenterPoint|Dependent|VBAgg|LinearModel|Network|Tree"
+    "|Posterior|NetworkPosterior"
+)
 
 
 def room_of(path):
@@ -93,6 +103,32 @@ def test_the_checker_sees_a_wrong_import():
     assert [room for room, _ in imported_rooms(wrong)] == ["models", "cli", "inference"]
 
 
+def asks(text):
+    """Return the lines of a module that ask for the class of a model, a recipe or a state."""
+    by_class = rf"isinstance\([^)]*\b({CLASSES})\b|\bis_deep\b"
+    by_name = r"(get|has)attr\((model|recipe|fit|fit\.\w+|state|built|inner|found\.model)\b"
+    pattern = re.compile(f"{by_class}|{by_name}")
+    return [line.strip() for line in text.splitlines() if pattern.search(line)]
+
+
+def test_nobody_asks_for_the_class_of_a_model():
+    found = {
+        str(path.relative_to(ROOT)): lines
+        for path in MODULES
+        if room_of(path) != "models"
+        and path.name != "checkpoint.py"
+        and (lines := asks(path.read_text()))
+    }
+    assert found == {}
+    assert asks("if isinstance(fit.model, Tree):\n  getattr(recipe, 'model', 1)") != []
+
+
+def test_every_module_has_a_name_of_its_own():
+    names = Counter(path.name for path in MODULES if path.name not in ("__init__.py",))
+    assert {name for name, count in names.items() if count > 1} == set()
+
+
 def test_files_stay_readable():
+    # The cap is on ideas in a file; beyond this many lines it holds several.
     lengths = {str(p.relative_to(ROOT)): len(p.read_text().splitlines()) for p in MODULES}
-    assert {name: n for name, n in lengths.items() if n > 400} == {}
+    assert {name: n for name, n in lengths.items() if n > 450} == {}

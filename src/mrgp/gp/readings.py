@@ -67,7 +67,15 @@ class Reading(eqx.Module):
 
 
 class Readings(NamedTuple):
-    """The readings of all sources; `shared` is the covariance of errors they have in common."""
+    """The readings of all sources; `shared` is the covariance of errors they have in common.
+
+    >>> from mrgp import points
+    >>> one = jnp.ones(1)
+    >>> once = Reading(points([[0.0]]), one, 2 * one, 0 * one, noise=one, weight=0.5)
+    >>> read = Readings((once, once))
+    >>> len(read), read.noise.tolist()
+    (2, [2.0, 2.0])
+    """
 
     sources: tuple[Reading, ...]
     shared: Float[Array, "n n"] | None = None
@@ -186,6 +194,10 @@ class Smoother(NamedTuple):
     their posterior covariance is the identity: F F^T is the information of the likelihood there,
     I - F F^T that of the prior, and F r is the score of observations with residuals r. `lift` has
     these coordinates by the posterior's anchors: their covariance with f(x) is k(x, anchors) lift.
+
+    >>> half = jnp.full((1, 1), 0.5**0.5)
+    >>> (Smoother(half, jnp.ones(1), half).basis ** 2).round(3).tolist()  # of itself
+    [[0.5]]
     """
 
     basis: Float[AnyArray, "m n"]

@@ -2,7 +2,7 @@
 
 import dataclasses
 import zlib
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -19,9 +19,6 @@ from mrgp.likelihoods import Likelihood
 from mrgp.models import Components, Model, Process, Question, Recipe, State, as_arrays, conditioned
 from mrgp.parameters import Parameter, at_limit
 from mrgp.supports import Axis, Field, Geometry, Support, bounds_of, same_fields
-
-if TYPE_CHECKING:
-    from mrgp.checks import BiasMap, LeaveOneOut
 
 Treatment = Literal["refit", "keep", "adjusted"]
 """Parameters of the weighted data, or of each source alone, or these with a wider posterior."""
@@ -169,8 +166,8 @@ class Fit(Learned):
 
         return condition(self, data)
 
-    def bias_map(self, source: Any, values: Any = None, at: Any = None) -> "BiasMap":
-        """Return the map that a deep model learned from a source, or another task, to the target.
+    def bias_map(self, source: Any, values: Any = None, at: Any = None) -> Any:
+        """Return the `BiasMap` that a deep model learned from a source, or task, to the target.
 
         A source of another task is asked for as (source, task), for the map to that task's target.
         `values` are those of the source to look at (default: the range it was learned on), `at`
@@ -188,7 +185,7 @@ class Fit(Learned):
 
         return bias_map(self, source, values, at)
 
-    def leave_one_out(self) -> "LeaveOneOut":
+    def leave_one_out(self) -> Any:
         """Predict every value from all the others, in closed form, with the parameters held.
 
         For exact fits. Means and variances are those of the values themselves, noise included;

@@ -29,7 +29,14 @@ def fit_problem(
     throw: bool = True,
     reuse: Fit | None = None,
 ) -> Fit:
-    """Fit a recipe to data in the way that it asks for."""
+    """Fit a recipe to data in the way that it asks for.
+
+    >>> import mrgp
+    >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> with jax.enable_x64(True):
+    ...     fit_problem(Problem.of(mrgp.MRGP(), mrgp.Dataset([sensors]))).status.code
+    'converged'
+    """
     make_room()
     shown = as_progress(progress)
     if problem.recipe.fitted == "parts":
@@ -56,7 +63,16 @@ def resume(fit: Fit, data: Dataset, optimiser: Any, progress: Any, throw: bool) 
 
 
 def keep(problem: Problem, alone: Optimum, throw: bool = True) -> Fit:
-    """Condition on weighted data with the parameters of each source on its own."""
+    """Condition on weighted data with the parameters of each source on its own.
+
+    >>> import mrgp
+    >>> from mrgp.inference.each_alone import composite_optimum
+    >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> problem = Problem.of(mrgp.MRGP(), mrgp.Dataset([sensors]))
+    >>> with jax.enable_x64(True):
+    ...     keep(problem, composite_optimum(problem, Silent())).treatment
+    'keep'
+    """
     model = conditioned_model(problem, alone.model)
     loss = Direct(problem.objective(model))
     history = np.array([-float(loss(loss.objective.start)[0]) * loss.size])

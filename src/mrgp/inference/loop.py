@@ -45,6 +45,9 @@ class Optimum:
     """The best parameters found, the model with them, the bound along the way, and how it ended.
 
     `training` is what a stochastic fit needs to go on.
+
+    >>> Optimum(None, None, np.array([-3.0, -2.5]), Status("converged", "2 steps")).bound
+    -2.5
     """
 
     trained: Any

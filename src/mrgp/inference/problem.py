@@ -110,7 +110,13 @@ def objective(
 
 
 def check_recipe(recipe: Any, weights: Weights = None) -> None:
-    """Refuse what is not a model, and weights that a model cannot have."""
+    """Refuse what is not a model, and weights that a model cannot have.
+
+    >>> import mrgp
+    >>> check_recipe(mrgp.VBAgg(), weights={"sensors": 0.5})
+    Traceback (most recent call last):
+    ValueError: VBAgg has all weights one by definition; use MRGP to weight sources.
+    """
     if isinstance(recipe, type) or not isinstance(recipe, Recipe):
         hint = f" Write {recipe.__name__}()." if isinstance(recipe, type) else ""
         raise TypeError(

@@ -36,7 +36,7 @@ def fit_blocks(
         found = optimise_network(target, problem, BRIEF, Silent())
         found = dataclasses.replace(found, status=stopped)
     for o in problem.seen:
-        to_numpy(found.model).warn_of_wide_regions(o.support, o.label, stacklevel=5)
+        to_numpy(found.model).warn_of_wide_regions(o.support, o.label, stacklevel=6)
     return finished(problem, found, settings, throw)
 
 

@@ -170,7 +170,8 @@ def load(path: Any, types: Sequence[type] = ()) -> Fit:
             raise ValueError(f"load: {path} is damaged ({error}). Save the fit again.") from None
     if schema != SCHEMA:
         newer = schema > SCHEMA
-        advice = "Update mrgp." if newer else "Fit again, or load it with the mrgp that wrote it."
+        wrote = header.get("versions", {}).get("mrgp", "that wrote it")
+        advice = "Update mrgp." if newer else f"Fit again, or load it with mrgp {wrote}."
         raise ValueError(
             f"load: {path} has schema {schema}, {'newer' if newer else 'older'} than this version's"
             f" {SCHEMA}. {advice}"
@@ -212,8 +213,11 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
-        arrays.append(np.asarray(value))
-        return {"array": len(arrays) - 1}
+        # Exact fits hold the supports of their records twice, as the same arrays.
+        known = next((i for i, array in enumerate(arrays) if array is value), None)
+        if known is None:
+            arrays.append(value)
+        return {"array": len(arrays) - 1 if known is None else known}
     if isinstance(value, tuple) and type(value) in _CLASSES:
         items = [_encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]
         return {"class": _name(type(value)), "items": items}

@@ -23,6 +23,9 @@ class Question(NamedTuple):
     """Which task, as which source reports it, and how: with which draws, region by region or not.
 
     `samples` is the number of draws that a model may mix, its own where it is None.
+
+    >>> Question("no2", None, jax.random.key(0)).joint
+    False
     """
 
     task: str

@@ -94,7 +94,13 @@ def innermost(recipe: Recipe) -> Any:
 
 @runtime_checkable
 class Model(Protocol):
-    """A model with parameters: an equinox module made by a recipe for a dataset."""
+    """A model with parameters: an equinox module made by a recipe for a dataset.
+
+    >>> from mrgp import MRGP, Observations, points
+    >>> data = Dataset([Observations(points([[0.0], [1.0]]), [0.0, 2.0])])
+    >>> isinstance(MRGP().build(data), Model), isinstance(MRGP(), Model)
+    (True, False)
+    """
 
     @property
     def processes(self) -> tuple[Process, ...]:
@@ -176,7 +182,14 @@ class PlainModel:
 
 @runtime_checkable
 class LearnedMap(Protocol):
-    """A map from values of a source, or of another task, to those of the target."""
+    """A map from values of a source, or of another task, to those of the target.
+
+    >>> from mrgp import MRDGP, Observations, points
+    >>> x = points([[0.0], [1.0], [2.0]])
+    >>> seen = [Observations(x, [0.0, 2.0, 1.0], name=name) for name in ("sites", "model")]
+    >>> MRDGP(target="sites").build(Dataset(seen)).maps["model"].target
+    'sites'
+    """
 
     label: str
     target: str
@@ -209,7 +222,13 @@ class LearnedMap(Protocol):
 
 @runtime_checkable
 class Composite(Model, Protocol):
-    """A model whose sources can be taken one by one: what composite weights rest on."""
+    """A model whose sources can be taken one by one: what composite weights rest on.
+
+    >>> from mrgp import MRGP, Observations, points
+    >>> seen = [Observations(points([[0.0], [1.0]]), [0.0, 2.0], name=name) for name in "ab"]
+    >>> MRGP().build(Dataset(seen)).composite.alone(1).processes
+    (('b', 'value'),)
+    """
 
     @property
     def coupling(self) -> tuple[Any, ...]:
@@ -227,7 +246,13 @@ class Composite(Model, Protocol):
 
 @runtime_checkable
 class Linear(Composite, Protocol):
-    """A linear-Gaussian model: kernels, solver, and what sources read of the latent functions."""
+    """A linear-Gaussian model: kernels, solver, and what sources read of the latent functions.
+
+    >>> from mrgp import MRGP, Observations, points
+    >>> data = Dataset([Observations(points([[0.0], [1.0]]), [0.0, 2.0])])
+    >>> MRGP().build(data).linear.solver.keeps_data
+    True
+    """
 
     solver: Solver
 
@@ -260,7 +285,13 @@ class Linear(Composite, Protocol):
 
 @runtime_checkable
 class Variational(Model, Protocol):
-    """A model with a posterior q of inducing variables, whose bound is a sum over rows."""
+    """A model with a posterior q of inducing variables, whose bound is a sum over rows.
+
+    >>> from mrgp import MRGP, Observations, points
+    >>> data = Dataset([Observations(points([[0.0], [1.0]]), [0.0, 2.0])])
+    >>> MRGP().build(data).variational is None, MRGP(method="svgp").build(data).variational is None
+    (True, False)
+    """
 
     q: Any
 

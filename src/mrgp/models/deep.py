@@ -234,7 +234,7 @@ class Cascade(_Deep):
             raise ValueError(f"Cascade: chain= has a source twice: {list(self.chain)}.")
         others = [process for process in data.processes if process not in chain]
         if others:
-            warnings.warn(f"Cascade: {others} are not in the chain, and left out.", stacklevel=4)
+            warnings.warn(f"Cascade: {others} are not in the chain, and left out.", stacklevel=7)
         return Dataset([data[process] for process in chain])
 
     def plan(self, data: Dataset) -> Plan:

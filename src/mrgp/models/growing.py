@@ -209,7 +209,7 @@ class Growth:
         if all(len(blend.experts) == 1 for blend in self.plan.blends):
             raise ValueError(f"{text} Leave that source out of the chain.")
         warnings.warn(
-            f"{text} {branch.name} is left out; the source can still be predicted.", stacklevel=7
+            f"{text} {branch.name} is left out; the source can still be predicted.", stacklevel=8
         )
 
     def _layer_data(

@@ -95,6 +95,11 @@ class Shared(eqx.Module):
     `fine`, first those that it observed: how much of its error there is in that value.
     `left[coarse]` is what averaging leaves of the variance of those errors, over the regions of
     source `coarse` on average.
+
+    >>> fine, coarse = ("hourly", "no2"), ("daily", "no2")
+    >>> own = Diagonal({}, {fine: np.asarray(4.0), coarse: np.asarray(0.1)})
+    >>> Shared(own, {}, {"daily": np.asarray(0.5)}, (("daily", "hourly"),)).observation(coarse)
+    2.1
     """
 
     own: Diagonal

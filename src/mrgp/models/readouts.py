@@ -21,6 +21,10 @@ class OneField(eqx.Module):
 
     An offset acts through L 1, so that c is a bias of the field in the field's units, for means
     and totals alike. `mean` is a constant, or a constant and slopes.
+
+    >>> bias = OneField(jnp.zeros(1), {"model": 2.0}, {"model": 0.5}, target="sites")
+    >>> float(bias.ratio("model", "no2")[0]), float(bias.ratio("sites", "no2")[0])
+    (0.5, 1.0)
     """
 
     mean: Any
@@ -81,6 +85,11 @@ class Levels(eqx.Module):
     """mean_p + spread_p g_p of each task p, for functions g_p without units (theory 3.1).
 
     `spread` is that of each task's data: what multiplies it is of order one in any units.
+
+    >>> from mrgp import points
+    >>> levels = Levels(jnp.array([3.0, 5.0]), np.ones(2), ("no2", "o3"))
+    >>> levels.level(points([[0.0]]), "o3").tolist()
+    [5.0]
     """
 
     mean: Any
@@ -113,7 +122,12 @@ class Levels(eqx.Module):
 
 
 class Mixed(eqx.Module):
-    """g_p = sum_q W_pq f_q with constant weights, trained under the prior of a constant kernel."""
+    """g_p = sum_q W_pq f_q with constant weights, trained under the prior of a constant kernel.
+
+    >>> levels = Levels(jnp.zeros(2), np.array([1.0, 10.0]), ("no2", "o3"))
+    >>> Mixed(jnp.array([[1.0, 2.0], [3.0, 4.0]]), levels).ratio(None, "o3").tolist()
+    [30.0, 40.0]
+    """
 
     weights: Any
     levels: Levels

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from mrgp._types import float64
 from mrgp.data import Dataset, as_seed
 from mrgp.inference import Fit
 from mrgp.models import Recipe
@@ -12,7 +11,6 @@ from mrgp.selection.choosing import choose
 from mrgp.weighting import check_data, fit_weighted
 
 
-@float64
 def fit(
     model: Recipe | str,
     data: Dataset,

@@ -12,7 +12,13 @@ Grouping = Literal["overlap", "observation", "source"]
 
 
 def cluster_rows(data: Dataset, clusters: Any) -> Clusters:
-    """Group the observed values of a dataset by overlap, by a word, or by the user's labels."""
+    """Group the observed values of a dataset by overlap, by a word, or by the user's labels.
+
+    >>> import mrgp
+    >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> cluster_rows(Dataset([seen]), "observation").count
+    3
+    """
     observed = data.dropna()
     counts = [len(o) for o in observed]
     if isinstance(clusters, str):

@@ -133,7 +133,11 @@ def composite_weights(
 
 
 class Asked(NamedTuple):
-    """How sources are to be weighed: the arguments of `composite_weights`."""
+    """How sources are to be weighed: the arguments of `composite_weights`.
+
+    >>> Asked(rule="ribatet").clusters
+    'overlap'
+    """
 
     rule: str = "ratio"
     parameters: str = "function"
@@ -165,7 +169,17 @@ class Asked(NamedTuple):
 def weigh_sources(
     problem: Problem, asked: Asked, progress: Progress
 ) -> tuple[CompositeWeights, Optimum]:
-    """Return the composite weights, and the parameters of each source alone they come from."""
+    """Return the composite weights, and the parameters of each source alone they come from.
+
+    >>> import jax, mrgp
+    >>> from mrgp.inference import Silent
+    >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> problem = Problem.of(mrgp.MRGP(), mrgp.Dataset([seen]))
+    >>> with jax.enable_x64(True):
+    ...     weights, alone = weigh_sources(problem, Asked(), Silent())
+    >>> alone.status.code
+    'converged'
+    """
     groups = cluster_rows(problem.data, asked.clusters)
     optimum = alone_optimum(problem, progress, "composite_weights")
     found, leverage = _scores(optimum.model, problem, groups, asked.parameters)
@@ -190,15 +204,28 @@ def weigh_sources(
     return dataclasses.replace(weights, cautions=cautions), optimum
 
 
-def say_cautions(weights: CompositeWeights, stacklevel: int) -> None:
-    """Warn of what to mind about weights."""
+def say_cautions(weights: Any, stacklevel: int) -> None:
+    """Warn of what to mind about weights; without cautions say nothing.
+
+    >>> import types
+    >>> say_cautions(types.SimpleNamespace(cautions=()), stacklevel=1)
+    """
     if weights.cautions:
         text = "; ".join(weights.cautions)
         warnings.warn(f"composite_weights: {text}.", stacklevel=stacklevel + 1)
 
 
 def alone_optimum(problem: Problem, progress: Progress, where: str) -> Optimum:
-    """Return the parameters of each source alone, or say that they could not be found."""
+    """Return the parameters of each source alone, or say that they could not be found.
+
+    >>> import jax, mrgp
+    >>> from mrgp.inference import Silent
+    >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> problem = Problem.of(mrgp.MRGP(), mrgp.Dataset([seen]))
+    >>> with jax.enable_x64(True):
+    ...     alone_optimum(problem, Silent(), "fit").status.code
+    'converged'
+    """
     optimum = composite_optimum(problem, progress)
     if not optimum.status.ok:
         raise ValueError(f"{where}: the fit of each source alone failed: {optimum.status}.")

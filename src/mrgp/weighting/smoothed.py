@@ -23,6 +23,14 @@ class Smoothed(NamedTuple):
 
     `basis` and `lift` are those of the smoother; `leverage` is how much of itself a cluster
     explains at most.
+
+    >>> import jax, mrgp
+    >>> from mrgp.data import Scaling
+    >>> seen = mrgp.Dataset([mrgp.Observations(mrgp.points([[0.0], [1.0]]), [0.0, 1.0])])
+    >>> places, records = mrgp.overlap_clusters(seen), Scaling.of(seen).records(seen)
+    >>> with jax.enable_x64(True):
+    ...     Smoothed.of(mrgp.MRGP().build(seen), records, places).clusters
+    array([0, 1])
     """
 
     basis: Float[np.ndarray, "m n"]

@@ -31,6 +31,7 @@ from mrgp.weighting.composite import (
 )
 
 
+@float64
 def fit_weighted(
     recipe: Recipe,
     data: Dataset,
@@ -42,7 +43,13 @@ def fit_weighted(
     throw: bool = True,
     reuse: Fit | None = None,
 ) -> Fit:
-    """Fit a recipe to data, with weights that are given or, for "auto", found."""
+    """Fit a recipe to data, with weights that are given or, for "auto", found.
+
+    >>> import mrgp
+    >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5], name="tubes")
+    >>> fit_weighted(mrgp.MRGP(), Dataset([seen]), weights={"tubes": 0.5}).weights
+    {('tubes', 'value'): 0.5}
+    """
     check_data(data, "fit")
     _check_words(recipe, weights, hyperparameters, optimiser, reuse)
     problem, alone = _weighted(recipe, data, weights, hyperparameters, key, progress)
@@ -101,7 +108,12 @@ def sample_posterior(
 
 
 def check_data(data: Any, where: str) -> None:
-    """Refuse what is not a dataset."""
+    """Refuse what is not a dataset.
+
+    >>> check_data([1.0, 2.0], "fit")
+    Traceback (most recent call last):
+    TypeError: fit takes a Dataset as second argument; got list. Wrap Observations as ...
+    """
     if not isinstance(data, Dataset):
         raise TypeError(
             f"{where} takes a Dataset as second argument; got {type(data).__name__}. Wrap"
@@ -154,6 +166,6 @@ def _weighted(
         return problem, alone_optimum(problem.weighted(None), as_progress(progress), "fit")
     problem = Problem.of(recipe, data, key=key)
     found, alone = weigh_sources(problem, Asked(), as_progress(progress))
-    say_cautions(found, stacklevel=4)
+    say_cautions(found, stacklevel=5)
     stopped = alone.status.code == "interrupted"
     return problem.weighted(found), alone if kept or stopped else None

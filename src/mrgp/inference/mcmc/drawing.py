@@ -41,7 +41,15 @@ def draw_posterior(
     exact_f: bool = False,
     progress: Any = "auto",
 ) -> Chains:
-    """Draw from the posterior of a model of one latent field, hyperparameters included."""
+    """Draw from the posterior of a model of one latent field, hyperparameters included.
+
+    >>> import mrgp
+    >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> with jax.enable_x64(True):
+    ...     found = draw_posterior(mrgp.MRGP(), Dataset([seen]), chains=2, samples=500, warmup=500)
+    >>> found.theta.shape[:2]
+    (2, 500)
+    """
     problem = Problem.of(recipe, data, weights, key)
     model = problem.build()
     target = Target.of(problem.objective(_exact(model)), latent=method != "marginal")
@@ -74,7 +82,11 @@ def draw_posterior(
 
 
 def sampler_of(method: str, exact_f: bool) -> MarginalWalk | Gibbs | NUTS:
-    """Return the sampler of a name, or say which there are."""
+    """Return the sampler of a name, or say which there are.
+
+    >>> type(sampler_of("gibbs", exact_f=True)).__name__
+    'Gibbs'
+    """
     if method not in get_args(Method):
         raise ValueError(f"sample_posterior: method= is one of {get_args(Method)}; got {method!r}.")
     if exact_f and method != "gibbs":
