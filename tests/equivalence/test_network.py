@@ -173,8 +173,8 @@ def test_the_linear_model_is_a_dense_gaussian():
     with jax.enable_x64(True):
         plain = unwrap(as_arrays(fit.model))
         records = build_objective(fit.model, BOTH, fit.scaling, {"cells": 0.5}).records
-        rows = plain.readout.weights * plain.levels.spread[:, None]
-        task = [plain.levels.index(task) for _, task in plain.processes]
+        rows = plain.readout.weights * plain.readout.levels.spread[:, None]
+        task = [plain.readout.levels.index(task) for _, task in plain.processes]
         total = [
             [
                 sum(
@@ -192,7 +192,7 @@ def test_the_linear_model_is_a_dense_gaussian():
         ]
         y = np.concatenate(
             [
-                np.asarray(r.y) - float(plain.levels.mean[t]) * np.asarray(r.support.total)
+                np.asarray(r.y) - float(plain.readout.levels.mean[t]) * np.asarray(r.support.total)
                 for r, t in zip(records, task, strict=True)
             ]
         )

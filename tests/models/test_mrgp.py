@@ -247,7 +247,7 @@ def test_default_priors_can_be_switched_off():
     without = mrgp.MRGP(priors=False).build(data)
     assert with_priors.kernel.lengthscale.prior is not None
     assert without.kernel.lengthscale.prior is None
-    assert without.noise_variance["sensors"].prior is None
+    assert without.noise.learned[data["sensors"].process].prior is None
 
 
 @pytest.mark.usefixtures("as_users_see_it")

@@ -294,11 +294,11 @@ def expected_log_likelihood(objective, paths):
     """Return that of the first layer of a chain, with its posterior of few paths, over many."""
     tree, (of_base, of_layer, _) = objective.model(objective.start), objective.records
     base, node, _ = tree.branches
-    states = {base.name: tree.parts[base.name].gp.condition([tree.record_of({}, base, of_base)])}
+    states = {base.name: tree.parts[base.name].gp.condition((tree.record_of({}, base, of_base),))}
     gp = tree.parts[node.name].gp
     q, _ = gp.optimal_q((tree.record_of(states, node, of_layer),)).moments()
     many = dataclasses.replace(tree, samples=paths)
-    return gp.expected_log_likelihood(q, [many.record_of(states, node, of_layer)])
+    return gp.expected_log_likelihood(q, (many.record_of(states, node, of_layer),))
 
 
 def test_gradients_equal_finite_differences():

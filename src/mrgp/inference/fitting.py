@@ -31,7 +31,7 @@ def fit_problem(
 ) -> Fit:
     """Fit a recipe to data in the way that it asks for.
 
-    >>> import mrgp
+    >>> import jax, mrgp
     >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
     >>> with jax.enable_x64(True):
     ...     fit_problem(Problem.of(mrgp.MRGP(), mrgp.Dataset([sensors]))).status.code
@@ -65,7 +65,7 @@ def resume(fit: Fit, data: Dataset, optimiser: Any, progress: Any, throw: bool) 
 def keep(problem: Problem, alone: Optimum, throw: bool = True) -> Fit:
     """Condition on weighted data with the parameters of each source on its own.
 
-    >>> import mrgp
+    >>> import jax, mrgp
     >>> from mrgp.inference.each_alone import composite_optimum
     >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
     >>> problem = Problem.of(mrgp.MRGP(), mrgp.Dataset([sensors]))

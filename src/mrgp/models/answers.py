@@ -91,8 +91,8 @@ def in_chunks(answer: Callable[[Support], Any], support: Support, columns: int) 
     `columns` is how many numbers a region needs. The last chunk is filled up with its last region.
 
     >>> from mrgp import points
-    >>> in_chunks(lambda part: 2 * part.x[:, 0], points([[1.0], [2.0]]), columns=1)
-    array([2., 4.])
+    >>> in_chunks(lambda part: 2 * part.x[:, 0], points([[1.0], [2.0]]), columns=1).tolist()
+    [2.0, 4.0]
     """
 
     def parts() -> Iterator[Any]:

@@ -18,7 +18,7 @@ NOISE_SHARE = 0.1
 NOISE_LOG_SD = 2.0
 NOISE_FLOOR = 1e-6
 
-Errors = tuple[list[Float[Array, " n"]], Float[Array, "n n"] | None]
+Errors = tuple[list[Float[Array, " _"]], Float[Array, "n n"] | None]
 
 
 class Diagonal(eqx.Module):
