@@ -7,9 +7,11 @@ import typer
 
 import mrgp
 from mrgp.cli.app import app, note, progress, say
-from mrgp.cli.fits import Json, Saved, print_json
 from mrgp.cli.saved import check_asked, config_of, read_values
-from mrgp.config import ConfigError, grid_support, read_data
+from mrgp.cli.workflow import Json, Saved, print_json
+from mrgp.config.schema import ConfigError
+from mrgp.io.queries import grid_support
+from mrgp.io.sources import read_data
 from mrgp.report import Report, write_report
 from mrgp.report.writing import plotly
 

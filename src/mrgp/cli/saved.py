@@ -5,8 +5,10 @@ from typing import Any
 
 import mrgp
 from mrgp.cli.app import note
-from mrgp.config import Config, ConfigError, Source, read_config, read_data, read_source
+from mrgp.config.checking import read_config
 from mrgp.config.names import did_you_mean, listed
+from mrgp.config.schema import Config, ConfigError, Source
+from mrgp.io.sources import read_data, read_source
 
 PICTURES = (".png", ".pdf", ".svg")
 

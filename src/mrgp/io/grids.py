@@ -9,9 +9,9 @@ import numpy as np
 
 from mrgp.data import Observations
 from mrgp.io import geography
-from mrgp.io.cells import cells_along, centres_within, numbers_of, tensor
 from mrgp.io.clock import check_time_unit, wall_clock
 from mrgp.io.columns import as_list
+from mrgp.io.edges import cells_along, centres_within, numbers_of, tensor
 from mrgp.io.sides import Side, order_of, restore, sides_of, support_of
 from mrgp.prediction import Prediction
 from mrgp.supports import Boxes, Kind, Points, same_turn

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from mrgp.inference import Fit
-from mrgp.io.cells import tensor
+from mrgp.io.edges import tensor
 from mrgp.io.sides import Side, restore, sides_of
 from mrgp.plotting.coordinates import PAIRS
 from mrgp.selection.folds import CLOCKS

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from mrgp.config.files import check_numbers, open_grid, read_coordinate, read_frame, require
 from mrgp.config.names import BRACKETS, ENDS, LAT, LON, STARTS, TIME, first, kind_of, listed, plain
 from mrgp.config.schema import GRIDS, SHAPES, TABLES, ConfigError
+from mrgp.io.files import check_numbers, open_grid, read_coordinate, read_frame, require
 
 VALUES = ("no2", "pm25", "pm2.5", "pm2_5", "pm10", "o3", "so2", "co", "nox", "no", "value", "y")
 LABELS = re.compile(r"(.*_)?(id|code|index|number|nr|row|unnamed(_\d+)?)|altitude|elevation|year")

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mrgp.config.files import read_coordinate, told
 from mrgp.config.names import ENDS, STARTS, did_you_mean, first, kind_of, listed
-from mrgp.config.reading import projected
 from mrgp.config.schema import Config, ConfigError
 from mrgp.data import harmonise
 from mrgp.inference import Fit
 from mrgp.io import from_frame
+from mrgp.io.files import read_coordinate, told
+from mrgp.io.sources import projected
 from mrgp.prediction import Prediction
 from mrgp.supports import Axis, Support
 

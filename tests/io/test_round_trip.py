@@ -12,7 +12,8 @@ import xarray as xr
 
 import mrgp
 from mrgp.cli import command
-from mrgp.config import read_config, read_data
+from mrgp.config.checking import read_config
+from mrgp.io.sources import read_data
 
 GRID = "time=2022-02-19T00:00/2022-02-19T01:00/1h,lat=51.4:51.6:0.1,lon=-0.3:0:0.1"
 

@@ -8,7 +8,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from mrgp.config.files import (
+from mrgp.config.names import did_you_mean, kind_of, listed, match
+from mrgp.config.schema import Config, ConfigError, Source
+from mrgp.data import Dataset, Observations, below_limit
+from mrgp.io import from_frame, from_grid
+from mrgp.io.files import (
     check_numbers,
     load_grid,
     open_grid,
@@ -16,10 +20,6 @@ from mrgp.config.files import (
     read_frame,
     told,
 )
-from mrgp.config.names import did_you_mean, kind_of, listed, match
-from mrgp.config.schema import Config, ConfigError, Source
-from mrgp.data import Dataset, Observations, below_limit
-from mrgp.io import from_frame, from_grid
 
 PLANE = ("x", "easting", "east", "y", "northing", "north")
 FAR = 2.5

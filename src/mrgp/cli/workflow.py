@@ -23,17 +23,12 @@ from mrgp.cli.saved import (
     note_units,
     read_values,
 )
-from mrgp.config import (
-    check_out,
-    far_from_data,
-    grid_support,
-    guess,
-    places_of,
-    read_config,
-    read_data,
-    write_prediction,
-)
-from mrgp.config.files import read_frame
+from mrgp.config.checking import read_config
+from mrgp.io.exports import check_out, write_prediction
+from mrgp.io.files import read_frame
+from mrgp.io.guessing import guess
+from mrgp.io.queries import far_from_data, grid_support, places_of
+from mrgp.io.sources import read_data
 from mrgp.prediction import predict_values
 
 Saved = Annotated[Path, typer.Argument(help="A saved fit.")]

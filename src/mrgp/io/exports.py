@@ -4,6 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import mrgp
 from mrgp.config.schema import ConfigError
 from mrgp.data import Observations
 from mrgp.prediction import Prediction
@@ -90,13 +91,11 @@ def _grid(prediction: Prediction, exceed: float | None, path: Path) -> Any:
             "units": "1",
         }
     _describe_axes(grid, prediction)
-    from mrgp import __version__
-
     reported = grid.attrs.pop("source", None)
     grid.attrs |= {
         "Conventions": "CF-1.11",
         "title": f"Predictions of {prediction.task}",
-        "source": f"mrgp {__version__}",
+        "source": f"mrgp {mrgp.__version__}",
     }
     if reported is not None:
         grid.attrs["reported_by"] = reported
