@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 LON = ("lon", "longitude", "lng", "long")
 LAT = ("lat", "latitude")
+PLANE = (("x", "easting", "east"), ("y", "northing", "north"))
 TIME = ("time", "datetime", "date", "timestamp", "measurementdategmt", "date_time", "hour", "day")
 STARTS = ("start", "from", "begin", "time_start", "start_time", "date_start", "start_date")
 ENDS = ("end", "until", "to", "time_end", "end_time", "date_end", "end_date")

@@ -1,21 +1,27 @@
 """The columns of a data frame as numbers, dates and windows, each error naming the column."""
 
 import dataclasses
-import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from mrgp.config.names import did_you_mean, listed
 from mrgp.io.clock import check_time_unit, instants
 from mrgp.io.sides import Side
 from mrgp.supports import Axis
 
 NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean", "empty")
 DATES = ("datetime", "datetime64", "date")
-LISTED = 12
+CONVERT = " Convert the column, with pandas.to_numeric, or pandas.to_datetime if these are dates."
+_START = re.compile(
+    r"(?i:(^|[_ ]+)(start|lower|min)$|^(start|lower|min)[_ ]+)"
+    r"|(?<=[a-z0-9])(Start|Lower|Min)$|^([sS]tart|[lL]ower|[mM]in)(?=[A-Z])"
+)
+
+Numbers = Float[np.ndarray, " n"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,15 +57,12 @@ class Table:
                 f"{self.where}: {found} columns are named {name!r}. Rename them, or drop all but"
                 " one."
             )
-        names = {str(c).lower(): str(c) for c in columns}
-        near = difflib.get_close_matches(str(name).lower(), names, 1, 0.5)
-        meant = f" Did you mean {names[near[0]]!r}?" if near else ""
-        listed = ", ".join(map(repr, columns[:LISTED])) + (", ..." if len(columns) > LISTED else "")
         raise ValueError(
-            f"{self.where}: there is no column {name!r}.{meant} The columns are {listed}."
+            f"{self.where}: there is no column {name!r}.{did_you_mean(str(name), columns)} The"
+            f" columns are {listed(map(repr, columns))}."
         )
 
-    def values(self, name: Any) -> Float[np.ndarray, " n"]:
+    def values(self, name: Any) -> Numbers:
         """Return a column of numbers, missing ones as NaN."""
         import pandas as pd
 
@@ -73,15 +76,13 @@ class Table:
         if pd.api.types.is_complex_dtype(column.dtype) or kind not in NUMBERS:
             raise TypeError(
                 f"{self.where}: column {name!r} must be numbers, with NaN for missing; got {kind}"
-                f" ({column.dropna().iloc[0]!r} and others).{_to_numbers(kind)}"
+                f" ({column.dropna().iloc[0]!r} and others)."
+                + (CONVERT if kind in ("string", "mixed", "mixed-integer") else "")
             )
-        if pd.api.types.is_numeric_dtype(column.dtype):
-            return column.to_numpy(dtype=np.float64, na_value=np.nan)
-        pairs = zip(column, column.isna(), strict=True)
-        return np.array([np.nan if missing else float(v) for v, missing in pairs])
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
-    def coordinate(self, name: Any, unit: str) -> tuple[Float[np.ndarray, " n"], Axis | None]:
-        """Return a column of numbers or dates as numbers, with the axis of dates."""
+    def point(self, name: Any, unit: str) -> Side:
+        """Return a column of numbers or dates as an input at which regions are points."""
         import pandas as pd
 
         column = self.column(name)
@@ -90,20 +91,7 @@ class Table:
                 f"{self.where}: column {name!r} holds periods, which are windows, not points. Give"
                 f" it as start={name!r}."
             )
-        if _is_dated(column):
-            return self._dates(column, name, unit)
-        if pd.api.types.is_timedelta64_dtype(column.dtype):
-            raise TypeError(
-                f"{self.where}: column {name!r} holds durations. Turn them into numbers, as"
-                f' frame[{name!r}] / pandas.Timedelta("1h").'
-            )
-        numbers = self.values(name)
-        self._complete(name, np.isfinite(numbers), "NaN or infinite")
-        return numbers, None
-
-    def point(self, name: Any, unit: str) -> Side:
-        """Return a column as an input at which regions are points."""
-        numbers, axis = self.coordinate(name, unit)
+        numbers, axis = self._coordinate(column, name, unit)
         return Side(str(name), numbers, numbers, axis)
 
     def window(self, start: Any, end: Any, unit: str) -> Side:
@@ -116,26 +104,21 @@ class Table:
             raise ValueError(
                 f"{self.where}: start={start!r} needs end=, the column of where windows end."
             )
-        last = first if end is None else self.column(end)
-        if isinstance(last.dtype, pd.PeriodDtype):
-            self._complete(start if end is None else end, last.notna().to_numpy(), "NaT")
-            last = (last + 1).dt.start_time
+        end = start if end is None else end
+        last = self.column(end)
         first = first.dt.start_time if periods else first
-        dated = _is_dated(first)
-        if dated != _is_dated(last):
+        last = (last + 1).dt.start_time if isinstance(last.dtype, pd.PeriodDtype) else last
+        if _is_dated(first) != _is_dated(last):
             raise TypeError(
                 f"{self.where}: one of {start!r} and {end!r} holds dates and the other does not."
             )
-        if dated:
-            lower, axis = self._dates(first, start, unit)
-            upper, other = self._dates(last, start if end is None else end, unit)
-            if axis != other:
-                raise ValueError(
-                    f"{self.where}: {start!r} is in time zone {axis.zone}, but {end!r} in"
-                    f" {other.zone}. Bring them to one, with .dt.tz_localize or .dt.tz_convert."
-                )
-        else:
-            (lower, axis), (upper, _) = self.coordinate(start, unit), self.coordinate(end, unit)
+        lower, axis = self._coordinate(first, start, unit)
+        upper, other = self._coordinate(last, end, unit)
+        if axis is not None and other is not None and axis != other:
+            raise ValueError(
+                f"{self.where}: {start!r} is in time zone {axis.zone}, but {end!r} in"
+                f" {other.zone}. Bring them to one, with .dt.tz_localize or .dt.tz_convert."
+            )
         wrong = upper < lower
         if wrong.any():
             row = int(np.argmax(wrong))
@@ -143,12 +126,22 @@ class Table:
                 f"{self.where}: {end!r} is before {start!r} in {wrong.sum()} of {len(wrong)} rows,"
                 f" first in row {row} ({first.iloc[row]} to {last.iloc[row]}). Swap them."
             )
-        name = _window_name(str(start)) or ("time" if dated else str(start))
+        name = _window_name(str(start)) or ("time" if axis else str(start))
         return Side(str(start) if periods else name, lower, upper, axis)
 
-    def _dates(self, column: Any, name: Any, unit: str) -> tuple[Float[np.ndarray, " n"], Axis]:
+    def _coordinate(self, column: Any, name: Any, unit: str) -> tuple[Numbers, Axis | None]:
+        """Return a column of numbers or dates as numbers, with the axis of dates."""
         import pandas as pd
 
+        if pd.api.types.is_timedelta64_dtype(column.dtype):
+            raise TypeError(
+                f"{self.where}: column {name!r} holds durations. Turn them into numbers, as"
+                f' frame[{name!r}] / pandas.Timedelta("1h").'
+            )
+        if not _is_dated(column):
+            numbers = self.values(name)
+            self._complete(name, np.isfinite(numbers), "NaN or infinite")
+            return numbers, None
         check_time_unit(unit, self.where)
         self._complete(name, column.notna().to_numpy(), "NaT")
         try:
@@ -190,6 +183,37 @@ def as_list(names: Any) -> list[Any]:
     return names.tolist() if hasattr(names, "tolist") else list(names)
 
 
+def order_of(names: Sequence[str], inputs: Any, where: str) -> tuple[list[int], tuple[str, ...]]:
+    """Return the order and the names that `inputs=` gives to inputs.
+
+    The names that are there already, in another order, put the inputs into that order; other
+    names are given in the order that is there; a mapping renames some.
+
+    >>> order_of(["lon", "lat", "time"], ("time", "lon", "lat"), "from_frame")
+    ([2, 0, 1], ('time', 'lon', 'lat'))
+    >>> order_of(["lon", "lat"], {"lon": "east"}, "from_frame")
+    ([0, 1], ('east', 'lat'))
+    """
+    given = tuple(names if inputs is None else as_list(inputs))
+    if isinstance(inputs, Mapping):
+        unknown = [name for name in inputs if name not in names]
+        if unknown:
+            raise ValueError(
+                f"{where}: inputs= renames {unknown[0]!r}, but the inputs are {tuple(names)}."
+            )
+        given = tuple(str(inputs.get(name, name)) for name in names)
+    taken = sorted(name for name in set(given) if given.count(name) > 1)
+    if taken or len(given) != len(names):
+        twice = f" {taken[0]!r} is given twice." if taken else ""
+        raise ValueError(
+            f"{where}: each of the {len(names)} inputs needs a name of its own; got {given}.{twice}"
+            " Name them with inputs=."
+        )
+    if sorted(given) == sorted(names) and not isinstance(inputs, Mapping):
+        return [list(names).index(name) for name in given], given
+    return list(range(len(names))), given
+
+
 def _is_dated(column: Any) -> bool:
     import pandas as pd
 
@@ -198,29 +222,10 @@ def _is_dated(column: Any) -> bool:
     return column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in DATES
 
 
-def _to_numbers(kind: str) -> str:
-    if kind in ("string", "mixed", "mixed-integer"):
-        return (
-            " Convert the column, with pandas.to_numeric, or pandas.to_datetime if these are dates."
-        )
-    return ""
-
-
 def _window_name(start: str) -> str:
     """Return a column's name without the word "start", "lower" or "min" at one of its ends.
 
     >>> [_window_name(name) for name in ("time_start", "Min lon", "LonMin", "minute", "started_at")]
     ['time', 'lon', 'Lon', 'minute', 'started_at']
     """
-    for word in ("start", "lower", "min"):
-        capital = word.title()
-        for ends in (
-            rf"(?i:(^|[_ ]+){word}$)",
-            rf"(?i:^{word}[_ ]+)",
-            rf"(?<=[a-z0-9]){capital}$",
-            rf"^({word}|{capital})(?=[A-Z])",
-        ):
-            rest, found = re.subn(ends, "", start)
-            if found:
-                return rest
-    return start
+    return _START.sub("", start, count=1)

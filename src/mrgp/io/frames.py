@@ -8,8 +8,8 @@ import numpy as np
 
 from mrgp.data import Observations
 from mrgp.io import geography
-from mrgp.io.columns import Table, as_list, is_several
-from mrgp.io.sides import Side, order_of, restore, sides_of, support_of
+from mrgp.io.columns import Table, as_list, is_several, order_of
+from mrgp.io.sides import Side, restore, sides_of, support_of
 from mrgp.prediction import Prediction
 from mrgp.supports import Kind, Product, Support, polygons, product, same_turn
 
@@ -89,26 +89,16 @@ def from_frame(
         support = _on_geometry(shapes, sides, inputs, kind, spacing)
     if y is None:
         return support
+    own = {"task": task, "units": units, "noise_variance": noise_variance, "limit": limit}
     made = []
     for column in as_list(y):
-        noise, least = (
-            table.values(given) if isinstance(given, str) else given
-            for given in (
-                _of_column(noise_variance, column, y, "noise_variance"),
-                _of_column(limit, column, y, "limit"),
-            )
-        )
-        made.append(
-            Observations(
-                support,
-                table.values(column),
-                task=_of_column(task, column, y, "task") or str(column),
-                name=name or "source",
-                noise_variance=noise,
-                limit=least,
-                units=_of_column(units, column, y, "units"),
-            )
-        )
+        given = {argument: _of_column(own[argument], column, y, argument) for argument in own}
+        for argument in ("noise_variance", "limit"):
+            if isinstance(given[argument], str):
+                given[argument] = table.values(given[argument])
+        given["task"] = given["task"] or str(column)
+        values = table.values(column)
+        made.append(Observations(support, values, name=name or "source", **given))
     return tuple(made) if several else made[0]
 
 
@@ -154,11 +144,7 @@ def to_frame(item: Observations | Prediction, level: float = 0.95) -> Any:
 
 def _on_sides(sides: list[Side], inputs: Any, kind: Kind) -> Support:
     order, names = order_of([side.name for side in sides], inputs, WHERE)
-    return support_of(_renamed([sides[i] for i in order], names), kind)
-
-
-def _renamed(sides: list[Side], names: Any) -> list[Side]:
-    return [dataclasses.replace(s, name=name) for s, name in zip(sides, names, strict=True)]
+    return support_of([sides[i] for i in order], kind, names)
 
 
 def _located(sides: list[Side], crs: Any) -> list[Side]:
@@ -190,14 +176,14 @@ def _on_geometry(
             f"{WHERE}: the inputs of polygons stay together, {plane[0]!r} before {plane[1]!r}; got"
             f" inputs={names}."
         )
+
+    def beside(part: slice) -> list[Support]:
+        chosen = [sides[i - 2] for i in order[part]]
+        return [support_of(chosen, kind, names[part])] if chosen else []
+
     regions = polygons(shapes, spacing=spacing, inputs=names[first : first + 2], kind=kind)
     regions = dataclasses.replace(regions, axes=axes)
-    ordered = _renamed(
-        [sides[i - 2] for i in order if i > 1], [*names[:first], *names[first + 2 :]]
-    )
-    parts = (ordered[:first], ordered[first:])
-    before, after = ([support_of(part, kind)] if part else [] for part in parts)
-    joined = (*before, regions, *after)
+    joined = [*beside(slice(first)), regions, *beside(slice(first + 2, None))]
     return product(*joined) if len(joined) > 1 else regions
 
 
@@ -227,25 +213,21 @@ def _of_column(value: Any, column: Any, columns: Any, argument: str) -> Any:
 
 def _regions(support: Support) -> tuple[dict[str, Any], Any]:
     """Return the columns that describe regions, and outlines of polygons where there are any."""
-    sides = sides_of(support)
     shapes, hidden = _outlines(support)
     columns: dict[str, Any] = {}
-    for d, side in enumerate(sides):
-        if d in hidden:
-            continue
+    for side in (side for d, side in enumerate(sides_of(support)) if d not in hidden):
+        lower, upper = (_shown(numbers, side) for numbers in (side.lower, side.upper))
         if side.flat:
-            columns[side.name] = _shown(side.lower, side)
-            continue
-        dated = side.axis is not None and side.axis.quantity == "time"
-        first, last = ("start", "end") if dated else ("lower", "upper")
-        columns[f"{side.name}_{first}"] = _shown(side.lower, side)
-        columns[f"{side.name}_{last}"] = _shown(side.upper, side)
+            columns[side.name] = lower
+        else:
+            first, last = ("start", "end") if side.quantity == "time" else ("lower", "upper")
+            columns |= {f"{side.name}_{first}": lower, f"{side.name}_{last}": upper}
     return columns, shapes
 
 
 def _shown(numbers: np.ndarray, side: Side) -> Any:
     values = restore(numbers, side.axis)
-    if side.axis is not None and side.axis.quantity == "longitude":
+    if side.quantity == "longitude":
         return np.where(np.abs(values) > 180, same_turn(values, 0.0), values)
     return values
 

@@ -1,6 +1,5 @@
 """Gridded data in and out: xarray."""
 
-import dataclasses
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -10,11 +9,11 @@ import numpy as np
 from mrgp.data import Observations
 from mrgp.io import geography
 from mrgp.io.clock import check_time_unit, wall_clock
-from mrgp.io.columns import as_list
+from mrgp.io.columns import as_list, order_of
 from mrgp.io.edges import cells_along, centres_within, numbers_of, tensor
-from mrgp.io.sides import Side, order_of, restore, sides_of, support_of
+from mrgp.io.sides import Side, measure, restore, sides_of, support_of
 from mrgp.prediction import Prediction
-from mrgp.supports import Boxes, Kind, Points, same_turn
+from mrgp.supports import Boxes, Kind, Points
 
 WHERE = "from_grid"
 GEOGRAPHIC = {
@@ -75,28 +74,25 @@ def from_grid(
     sides = []
     for i, dim in enumerate(dims):
         turning = pair is not None and i == pair[0]
-        index = _index(grid, dim)
         ends = None if dim in points else (edges.get(dim), widths.get(dim))
-        sides.append(cells_along(index, dim, ends, time_unit, turning))
+        sides.append(cells_along(_index(grid, dim), dim, ends, time_unit, turning))
     if pair is not None:
         lon, lat = pair
         sides[lon], sides[lat] = geography.localise(sides[lon], sides[lat], WHERE)
     order, names = order_of(dims, inputs, WHERE)
-    index = np.indices([len(sides[i].lower) for i in order]).reshape(len(order), -1)
-    rows = [
-        dataclasses.replace(sides[i][which], name=given)
-        for i, which, given in zip(order, index, names, strict=True)
-    ]
-    support = support_of(rows, kind)
+    along = [sides[i] for i in order]
+    cells = np.indices([len(side.lower) for side in along]).reshape(len(along), -1)
+    rows = [side[which] for side, which in zip(along, cells, strict=True)]
+    support = support_of(rows, kind, names)
     if hasattr(grid, "data_vars"):
         return support
-    shape = [dims[i] for i in order]
+    dims = [dims[i] for i in order]
     return Observations(
         support,
-        _flatten(grid, shape),
+        _flatten(grid, dims),
         task=task or str(grid.name or "value"),
         name=name or "source",
-        noise_variance=_noise(noise_variance, array, grid, shape),
+        noise_variance=_noise(noise_variance, array, grid, dims),
         units=units or grid.attrs.get("units"),
     )
 
@@ -113,12 +109,12 @@ def to_grid(item: Observations | Prediction, like: Any = None, local: bool = Fal
     import xarray as xr
 
     along, rows, shape = tensor(_grid_sides(item), "to_grid")
-    dims = [side.name for side in along]
 
-    def field(values: np.ndarray, **attrs: str | None) -> Any:
+    def field(values: np.ndarray) -> Any:
         cells = np.empty(len(values))
         cells[rows] = values
-        return dims, cells.reshape(shape), {k: v for k, v in attrs.items() if v is not None}
+        attrs = {} if item.units is None else {"units": item.units}
+        return xr.Variable([side.name for side in along], cells.reshape(shape), attrs)
 
     coordinates: dict[str, Any] = {}
     for side in along:
@@ -126,13 +122,11 @@ def to_grid(item: Observations | Prediction, like: Any = None, local: bool = Fal
     if isinstance(item, Prediction):
         lower, upper = item.interval(0.95)
         values = {"mean": item.mean, "std": item.std, "lower": lower, "upper": upper}
-        fields = {name: field(v, units=item.units) for name, v in values.items()}
-        named = {"task": item.task, "source": item.source}
-        attrs = {k: v for k, v in named.items() if v is not None}
+        attrs = {"task": item.task} | ({"source": item.source} if item.source else {})
+        fields = {name: field(of_regions) for name, of_regions in values.items()}
         grid: Any = xr.Dataset(fields, coordinates, attrs)
     else:
-        _, values, attrs = field(item.y, units=item.units)
-        grid = xr.DataArray(values, coordinates, dims, item.task, attrs)
+        grid = xr.DataArray(field(item.y), coordinates, name=item.task)
     return grid if like is None else _alike(grid, along, like)
 
 
@@ -235,13 +229,13 @@ def _degrees(grid: Any, dims: list[str], crs: Any) -> tuple[int, int] | None:
                 " all sources, or make the cells polygons and use from_frame(geometry=...)."
             )
         return geography.find_pair(dims, crs, WHERE)
-    found: dict[str, list[int]] = {quantity: [] for quantity in GEOGRAPHIC}
-    for i, dim in enumerate(dims):
-        attrs = grid[dim].attrs if dim in grid.coords else {}
-        for quantity, units in GEOGRAPHIC.items():
-            if attrs.get("standard_name") == quantity or str(attrs.get("units")).lower() in units:
-                found[quantity].append(i)
-    lon, lat = found["longitude"], found["latitude"]
+    marks = [grid[dim].attrs if dim in grid.coords else {} for dim in dims]
+    names = [mark.get("standard_name") for mark in marks]
+    units = [str(mark.get("units")).lower() for mark in marks]
+    lon, lat = (
+        [i for i in range(len(dims)) if names[i] == quantity or units[i] in spellings]
+        for quantity, spellings in GEOGRAPHIC.items()
+    )
     return (lon[0], lat[0]) if len(lon) == len(lat) == 1 else None
 
 
@@ -254,28 +248,23 @@ def _noise(given: Any, array: Any, grid: Any, dims: list[str]) -> Any:
     import xarray as xr
 
     if isinstance(given, str):
-        given = _variable(array, given)
+        known = [str(variable) for variable in getattr(array, "data_vars", ())]
+        if given not in known:
+            raise ValueError(
+                f"{WHERE}: noise_variance={given!r} must name a variable of the Dataset; there are"
+                f" {known}. Or give the values, as a DataArray."
+            )
+        given = array[given]
     if isinstance(given, xr.DataArray) and given.ndim:
         return _flatten(_aligned(given, grid), dims)
     if given is None or np.ndim(given) < 2:
         return given
-    values = np.asanyarray(given)
-    if values.shape != grid.shape:
+    if np.shape(given) != grid.shape:
         raise ValueError(
             f"{WHERE}: noise_variance= needs the shape of the grid, {grid.shape} along"
-            f" {[str(d) for d in grid.dims]}; got {values.shape}."
+            f" {[str(d) for d in grid.dims]}; got {np.shape(given)}."
         )
-    return values.transpose([grid.dims.index(d) for d in dims]).ravel()
-
-
-def _variable(array: Any, name: str) -> Any:
-    known = [str(variable) for variable in getattr(array, "data_vars", ())]
-    if name not in known:
-        raise ValueError(
-            f"{WHERE}: noise_variance={name!r} must name a variable of the Dataset; there are"
-            f" {known}. Or give the values, as a DataArray."
-        )
-    return array[name]
+    return _flatten(xr.DataArray(given, dims=grid.dims), dims)
 
 
 def _aligned(noise: Any, grid: Any) -> Any:
@@ -290,15 +279,14 @@ def _aligned(noise: Any, grid: Any) -> Any:
         here, there = _index(grid, dim), _index(noise, dim)
         if here.equals(there):
             continue
-        place = there.get_indexer(here) if there.is_unique else np.array([-1])
-        if len(here) != len(there) or not here.is_unique or np.any(place < 0):
+        if not here.is_unique or not here.sort_values().equals(there.sort_values()):
             raise ValueError(
                 f"{WHERE}: noise_variance= has other coordinates along {dim!r} than the grid, which"
                 f" has {len(here)} from {here.min()} to {here.max()}; got {len(there)} from"
                 f" {there.min()} to {there.max()}. Bring them together with reindex_like, or give a"
                 " NumPy array of the grid's shape."
             )
-        noise = noise.isel({dim: place})
+        noise = noise.sel({dim: here})
     return noise
 
 
@@ -316,28 +304,23 @@ def _grid_sides(item: Observations | Prediction) -> list[Side]:
 
 def _coordinate(side: Side, local: bool, bounded: bool) -> dict[str, Any]:
     """Return a dimension's coordinate and, for cells, its bounds."""
-    axis = side.axis
-    centres = side.lower if side.flat else centres_within(side.lower, side.upper)
     attrs: dict[str, str] = {}
-    if axis is not None and axis.quantity in GEOGRAPHIC:
-        attrs = {"standard_name": axis.quantity, "units": GEOGRAPHIC[axis.quantity][0]}
-    elif axis is not None and axis.zone is not None:
-        attrs = {"time_zone": axis.zone}
+    if side.quantity in GEOGRAPHIC:
+        attrs = {"standard_name": side.quantity, "units": GEOGRAPHIC[side.quantity][0]}
+    elif side.axis is not None and side.axis.zone is not None:
+        attrs = {"time_zone": side.axis.zone}
 
     def shown(numbers: np.ndarray) -> Any:
-        values = restore(numbers, axis)
-        if axis is None or axis.quantity != "time":
-            return values
-        return wall_clock(values, local)
+        values = restore(numbers, side.axis)
+        return wall_clock(values, local) if side.quantity == "time" else values
 
-    if side.flat or not bounded:
-        return {side.name: (side.name, shown(centres), attrs)}
-    name = f"{side.name}_bounds"
-    ends = np.stack([shown(side.lower), shown(side.upper)], 1)
-    return {
-        side.name: (side.name, shown(centres), attrs | {"bounds": name}),
-        name: ((side.name, "bounds"), ends),
-    }
+    found: dict[str, Any] = {}
+    if bounded and not side.flat:
+        attrs["bounds"] = f"{side.name}_bounds"
+        ends = np.stack([shown(side.lower), shown(side.upper)], 1)
+        found[attrs["bounds"]] = ((side.name, "bounds"), ends)
+    centres = side.lower if side.flat else centres_within(side.lower, side.upper)
+    return {side.name: (side.name, shown(centres), attrs)} | found
 
 
 def _alike(grid: Any, along: list[Side], like: Any) -> Any:
@@ -357,12 +340,9 @@ def _alike(grid: Any, along: list[Side], like: Any) -> Any:
 
 def _cells_at(side: Side, values: np.ndarray) -> np.ndarray | None:
     """Return the cell of each coordinate, if each cell has one."""
-    numbers, axis = numbers_of(values, "s", f"to_grid: like= along {side.name!r}")
-    wanted = side.axis
-    if wanted is not None and (axis is None) != (wanted.quantity == "time"):
-        if wanted.quantity == "longitude":
-            numbers = same_turn(numbers, wanted.origin)
-        numbers = (numbers - wanted.origin) / wanted.step
+    numbers, clock = numbers_of(values, "s", f"to_grid: like= along {side.name!r}")
+    if side.axis is not None and (clock is None) != (side.quantity == "time"):
+        numbers = measure(numbers, side.axis)
     cells = np.abs(numbers[:, None] - 0.5 * (side.lower + side.upper)).argmin(1)
     slack = 1e-6 * (np.ptp(side.upper) or 1.0)
     inside = (numbers >= side.lower[cells] - slack) & (numbers <= side.upper[cells] + slack)
