@@ -12,6 +12,7 @@ import xarray as xr
 
 from mrgp.config.names import did_you_mean
 from mrgp.config.schema import SHAPES, TABLES, ConfigError
+from mrgp.io.geography import need
 
 DECIMAL_COMMA = r"\s*[+-]?\d+,\d+\s*"
 UNREADABLE = (ValueError, TypeError, OSError, KeyError, RuntimeError)
@@ -80,12 +81,9 @@ def read_coordinate(column: Any, where: str) -> Any:
     )
 
 
-def check_numbers(column: Any, where: str) -> None:
-    """Refuse text among numbers, and say at which line."""
-    if not _is_text(column) or column.notna().sum() == 0:
-        return
-    wrong = _no_numbers(column)
-    if wrong.any():
+def check_numbers(column: Any, where: str) -> Any:
+    """Return a column of numbers as it is; refuse text among them, and say at which line."""
+    if _is_text(column) and (wrong := _no_numbers(column)).any():
         first = str(column[wrong].iloc[0])
         advice = "Leave missing values empty, and write 1.5 for one and a half."
         if first.strip().startswith("<"):
@@ -95,6 +93,7 @@ def check_numbers(column: Any, where: str) -> None:
                 " noise_variance =, that of the instrument."
             )
         raise ConfigError(f"{where}, line {line_of(wrong)}: {first!r} is no number. {advice}")
+    return column
 
 
 def _no_numbers(column: Any) -> Any:
@@ -107,47 +106,38 @@ def line_of(rows: Any) -> int:
     return int(rows.to_numpy().argmax()) + 2
 
 
-def open_grid(path: Path) -> xr.Dataset:
-    """Open a NetCDF file of either format, or a Zarr store."""
-    require(path, folder=True)
-    if path.suffix.lower() != ".zarr":
-        require(path)
+def read_grid(path: Path, whole: bool = True) -> xr.Dataset:
+    """Open a NetCDF file of either format, or a Zarr store, and read all of it if `whole`."""
+    zarr = path.suffix.lower() == ".zarr"
+    require(path, folder=zarr)
     try:
-        if path.suffix.lower() == ".zarr":
-            return xr.open_zarr(path, chunks=None, consolidated=False)
-        with path.open("rb") as file:
-            # The first bytes tell the two formats apart.
-            engine: Any = "scipy" if file.read(3) == b"CDF" else "h5netcdf"
-        return xr.open_dataset(path, engine=engine)
+        if zarr:
+            grid = xr.open_zarr(path, chunks=None, consolidated=False)
+        else:
+            with path.open("rb") as file:
+                # The first bytes tell the two formats apart.
+                engine: Any = "scipy" if file.read(3) == b"CDF" else "h5netcdf"
+            grid = xr.open_dataset(path, engine=engine)
+        return grid.load() if whole else grid
     except UNREADABLE as error:
-        raise _broken(path, error) from None
+        size = f" ({path.stat().st_size} bytes)" if path.is_file() else ""
+        raise ConfigError(
+            f"{path}{size} cannot be read as a grid: {_reason(error)}. It may be only half written;"
+            " load or copy it again."
+        ) from None
 
 
-def load_grid(grid: xr.Dataset, path: Path) -> xr.Dataset:
-    """Read all of a grid that is open: only now is it known whether the file is whole."""
-    try:
-        return grid.load()
-    except UNREADABLE as error:
-        raise _broken(path, error) from None
-
-
-def _broken(path: Path, error: Exception) -> ConfigError:
-    size = f" ({path.stat().st_size} bytes)" if path.is_file() else ""
-    reason = str(error).strip().split("\n")[0].rstrip(".")
-    return ConfigError(
-        f"{path}{size} cannot be read as a grid: {reason}. It may be only half written; load or"
-        " copy it again."
-    )
+def _reason(error: Exception) -> str:
+    return str(error).strip().split("\n")[0].rstrip(".")
 
 
 def _read(path: Path, suffix: str) -> Any:
     if suffix == ".csv":
         return _read_csv(path)
     try:
-        return pd.read_parquet(path) if suffix == ".parquet" else _geopandas().read_file(path)
+        return pd.read_parquet(path) if suffix == ".parquet" else need("geopandas").read_file(path)
     except UNREADABLE as error:
-        reason = str(error).strip().split("\n")[0].rstrip(".")
-        raise ConfigError(f"it cannot be read: {reason}") from None
+        raise ConfigError(f"it cannot be read: {_reason(error)}") from None
 
 
 def _read_csv(path: Path) -> Any:
@@ -189,11 +179,3 @@ def _is_text(column: Any) -> bool:
 def _has_zone(column: Any) -> bool:
     """Tell whether dates have offsets, which may differ from row to row."""
     return bool(column.astype(str).str.contains(r"(?:Z|\d[+-]\d\d:?\d\d)$").any())
-
-
-def _geopandas() -> Any:
-    try:
-        import geopandas
-    except ImportError:
-        raise ImportError("Shapes need geopandas: pip install 'mrgp[geo]'.") from None
-    return geopandas

@@ -9,7 +9,7 @@ import pandas as pd
 
 from mrgp.config.names import BRACKETS, ENDS, LAT, LON, STARTS, TIME, first, kind_of, listed, plain
 from mrgp.config.schema import GRIDS, SHAPES, TABLES, ConfigError
-from mrgp.io.files import check_numbers, open_grid, read_coordinate, read_frame, require
+from mrgp.io.files import check_numbers, read_coordinate, read_frame, read_grid, require
 
 VALUES = ("no2", "pm25", "pm2.5", "pm2_5", "pm10", "o3", "so2", "co", "nox", "no", "value", "y")
 LABELS = re.compile(r"(.*_)?(id|code|index|number|nr|row|unnamed(_\d+)?)|altitude|elevation|year")
@@ -112,7 +112,7 @@ def _values(file: Path, frame: Any, taken: set[str | None]) -> tuple[str, list[s
 
 
 def _of_grid(file: Path) -> dict[str, Any]:
-    with open_grid(file) as opened:
+    with read_grid(file, whole=False) as opened:
         bounds = {c.attrs.get("bounds", c.encoding.get("bounds")) for c in opened.coords.values()}
         several = [
             str(name)

@@ -1,5 +1,7 @@
 """Where predictions are wanted: tables, shapes, and grids written as text."""
 
+import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,36 +12,44 @@ from mrgp.config.names import ENDS, STARTS, did_you_mean, first, kind_of, listed
 from mrgp.config.schema import Config, ConfigError
 from mrgp.data import harmonise
 from mrgp.inference import Fit
-from mrgp.io import from_frame
 from mrgp.io.files import read_coordinate, told
+from mrgp.io.frames import from_frame
+from mrgp.io.sides import quantities, sides_of
 from mrgp.io.sources import projected
 from mrgp.prediction import Prediction
-from mrgp.supports import Axis, Support
+from mrgp.supports import Support
 
 MOST_PLACES = 10**7
 FAR_OUTSIDE = 0.1
 """How far beyond the data, of their extent, places are worth a word."""
 
 WINDOWS = (("start", "end"), ("lower", "upper"))
-Columns = tuple[str, ...]
 
 
 def places_of(frame: Any, path: Path, fit: Fit, config: Config | None) -> Support:
     """Make places of a file's columns, named as the inputs or as those of a source."""
+    inputs = _inputs(fit, frame)
     with told(str(path)):
         made, located, chosen = _on_earth(frame, fit, config)
-        for name in (n for n in fit.inputs if n not in located.values()):
+        for name in (n for n in inputs if n not in located.values()):
             found = _columns(name, frame, config)
             parts = ("x",) if len(found) == 1 else ("start", "end")
             for part, column in zip(parts, found, strict=True):
                 given = name if part == "x" else f"{name}_{part}"
-                made[given] = frame[column]
+                made[given] = read_coordinate(frame[column], f"column {given!r}")
                 chosen[part] = [*chosen.get(part, []), given]
-        for column in (c for c in made if c != "geometry"):
-            made[column] = read_coordinate(made[column], f"column {column!r}")
         same = set(located) == set(located.values())
-        chosen["inputs"] = list(fit.inputs) if same else located
-        return from_frame(_like(frame, made), **chosen)
+        chosen["inputs"] = inputs if same else located
+        table = pd.DataFrame(made, index=frame.index)
+        if "geometry" in made:
+            table = type(frame)(table, geometry="geometry")
+        return from_frame(table, **chosen)
+
+
+def _inputs(fit: Fit, given: Iterable[str]) -> list[str]:
+    """Return the inputs of places; covariates, which a fit finds itself, where all are given."""
+    added = {name for field in fit.covariates or () for name in field.names}
+    return [n for n in fit.inputs if n not in added or added <= set(given)]
 
 
 def _on_earth(
@@ -51,15 +61,16 @@ def _on_earth(
     for source in (config.sources if config else {}).values():
         flat = projected(source)
         if flat and set(flat) <= set(frame) and not any(kind_of(str(c)) == "lon" for c in frame):
-            return {c: frame[c] for c in flat}, _located(fit), {"x": flat, "crs": source.crs}
+            columns = {c: read_coordinate(frame[c], f"column {c!r}") for c in flat}
+            return columns, _located(fit), {"x": flat, "crs": source.crs}
     return {}, {}, {"crs": _crs(fit)}
 
 
 def grid_support(text: str, fit: Fit) -> Support:
     """Make a grid of points of "lon=-0.5:0.3:0.01,lat=51.3:51.7:0.01,time=2022-02-19T12:00"."""
-    sides: dict[str, np.ndarray] = {}
-    quantities = _quantities(fit)
-    for part in filter(None, (p.strip() for p in text.split(","))):
+    sides: dict[str, Any] = {}
+    known = quantities(fit.inputs, fit.axes)
+    for part in filter(None, map(str.strip, text.split(","))):
         name, _, span = (piece.strip() for piece in part.partition("="))
         if name not in fit.inputs or not span:
             raise ConfigError(
@@ -68,47 +79,44 @@ def grid_support(text: str, fit: Fit) -> Support:
             )
         if name in sides:
             raise ConfigError(f"--grid has {name!r} twice.")
-        sides[name] = _dates(name, span) if quantities[name] == "time" else _numbers(name, span)
-    lost = [name for name in fit.inputs if name not in sides]
+        sides[name] = _dates(name, span) if known[name] == "time" else _numbers(name, span)
+    inputs = _inputs(fit, sides)
+    lost = [name for name in inputs if name not in sides]
     if lost:
-        example = _typical_date(fit) if quantities[lost[0]] == "time" else "first:last:step"
+        example = _typical_date(fit) if known[lost[0]] == "time" else "first:last:step"
         raise ConfigError(
             f"--grid lacks the input {lost[0]!r}; the fit has {listed(fit.inputs)}. Add"
             f" {lost[0]}={example}."
         )
-    count = int(np.prod([float(len(side)) for side in sides.values()]))
+    count = math.prod(map(len, sides.values()))
     if count > MOST_PLACES:
         raise ConfigError(f"--grid has {count:,} points; {MOST_PLACES:,} are the most. Step wider.")
-    mesh = np.meshgrid(*[np.arange(len(sides[n])) for n in fit.inputs], indexing="ij")
-    frame = pd.DataFrame(
-        {n: sides[n][index.ravel()] for n, index in zip(fit.inputs, mesh, strict=True)}
-    )
+    cells = pd.MultiIndex.from_product([sides[name] for name in inputs], names=inputs)
     with told("--grid"):
-        return from_frame(frame, list(fit.inputs), crs=_crs(fit))
+        return from_frame(cells.to_frame(index=False), inputs, crs=_crs(fit))
 
 
 def far_from_data(prediction: Prediction, fit: Fit) -> list[str]:
     """Say along which inputs places lie far outside the data, where predictions know little."""
-    support = harmonise(prediction.support, fit.axes)
-    lower, upper = fit.bounds
-    reach = FAR_OUTSIDE * (upper - lower)
     said = []
-    for column, name in enumerate(fit.inputs[: support.dimension]):
-        first, last = (np.asarray(side)[:, column] for side in support.bounds)
-        outside = (first > upper[column] + reach[column]) | (last < lower[column] - reach[column])
+    support = prediction.support
+    # Covariates, which come last, may be left out.
+    sides = sides_of(harmonise(support, fit.axes and fit.axes[: support.dimension]))
+    for side, lower, upper in zip(sides, *fit.bounds, strict=False):
+        reach = FAR_OUTSIDE * (upper - lower)
+        outside = (side.lower > upper + reach) | (side.upper < lower - reach)
         if outside.any():
-            ends = (float(lower[column]), float(upper[column]))
-            axis = fit.axes[column] if fit.axes else None
-            shown = " to ".join(f"{x:.6g}" if axis is None else axis.show(x) for x in ends)
-            zone = " UTC" if axis is not None and axis.quantity == "time" else ""
+            show = "{:.6g}".format if side.axis is None else side.axis.show
+            zone = " UTC" if side.quantity == "time" else ""
             said.append(
-                f"{outside.sum():,} of {len(support):,} places lie outside the data along {name},"
-                f" which go from {shown}{zone}: look at the sd before you use them."
+                f"{outside.sum():,} of {len(outside):,} places lie outside the data along"
+                f" {side.name}, which go from {show(lower)} to {show(upper)}{zone}: look at the sd"
+                " before you use them."
             )
     return said
 
 
-def _columns(name: str, frame: Any, config: Config | None) -> Columns:
+def _columns(name: str, frame: Any, config: Config | None) -> tuple[str, ...]:
     """Return the column of an input, or those of its windows: by its name, a source's, its kind."""
     there = [str(c) for c in frame]
     kind, sources = kind_of(name), list((config.sources if config else {}).values())
@@ -120,14 +128,15 @@ def _columns(name: str, frame: Any, config: Config | None) -> Columns:
             return start, end
     if name in there:
         return (name,)
-    columns = [c for s in sources for c in s.x if c in there]
-    same = [c for c in columns if kind is not None and kind_of(c) == kind]
-    if same:
-        return (same[0],)
-    ends = first(there, STARTS), first(there, ENDS)
-    if kind == "time" and ends[0] and ends[1]:
-        return ends[0], ends[1]
-    same = [c for c in there if kind is not None and kind_of(c) == kind]
+
+    def alike(columns: Iterable[str]) -> list[str]:
+        return [c for c in columns if kind is not None and kind_of(c) == kind and c in there]
+
+    same = alike(c for s in sources for c in s.x)
+    start, end = first(there, STARTS), first(there, ENDS)
+    if kind == "time" and start and end and not same:
+        return start, end
+    same = same or alike(there)
     if same:
         return (same[0],)
     beside = " beside the geometry" if "geometry" in there else ""
@@ -137,24 +146,10 @@ def _columns(name: str, frame: Any, config: Config | None) -> Columns:
     )
 
 
-def _like(frame: Any, columns: dict[str, Any]) -> Any:
-    """Make a frame of the same rows; geometries keep their CRS."""
-    made = pd.DataFrame(columns, index=frame.index)
-    return made if "geometry" not in columns else type(frame)(made, geometry="geometry")
-
-
-def _quantities(fit: Fit) -> dict[str, str | None]:
-    axes: tuple[Axis | None, ...] = fit.axes or (None,) * len(fit.inputs)
-    # Covariates, which come last, have no axis.
-    known = dict(zip(fit.inputs, axes, strict=False))
-    return {name: axis.quantity if axis else None for name, axis in known.items()}
-
-
 def _located(fit: Fit) -> dict[str, str]:
     """Return the inputs that a geometry gives, by the names that it gives them."""
-    quantities = _quantities(fit)
-    found = {q: name for name, q in quantities.items() if q in ("longitude", "latitude")}
-    if len(found) == 2:
+    found = {quantity: name for name, quantity in quantities(fit.inputs, fit.axes).items()}
+    if "longitude" in found and "latitude" in found:
         return {"lon": found["longitude"], "lat": found["latitude"]}
     if "x" in fit.inputs and "y" in fit.inputs:
         return {"x": "x", "y": "y"}
@@ -162,18 +157,21 @@ def _located(fit: Fit) -> dict[str, str]:
 
 
 def _crs(fit: Fit) -> str | None:
-    return "EPSG:4326" if "longitude" in _quantities(fit).values() else None
+    return "EPSG:4326" if "longitude" in quantities(fit.inputs, fit.axes).values() else None
 
 
 def _typical_date(fit: Fit) -> str:
     """Return the middle of the times that were fitted, as one would type it."""
-    for axis, middle in zip(fit.axes or (), fit.bounds.mean(0), strict=True):
-        if axis is not None and axis.quantity == "time":
-            return axis.show(middle)
-    return "2022-02-19T12:00"
+    middles = zip(fit.axes or (), fit.bounds.mean(0), strict=True)
+    return next(axis.show(x) for axis, x in middles if axis and axis.quantity == "time")
 
 
 def _numbers(name: str, span: str) -> np.ndarray:
+    """Return the numbers of "value" or "first:last:step", as decimal fractions.
+
+    >>> _numbers("lon", "-0.1:0.2:0.1"), _numbers("dose", "0:2e-12:1e-12")
+    (array([-0.1,  0. ,  0.1,  0.2]), array([0.e+00, 1.e-12, 2.e-12]))
+    """
     try:
         numbers = [float(part) for part in span.split(":")]
     except ValueError:
@@ -189,23 +187,22 @@ def _numbers(name: str, span: str) -> np.ndarray:
     count = np.floor((last - start) / step * (1 + 1e-9)) + 1
     if count > MOST_PLACES:
         raise ConfigError(f"--grid: {name}={span} has {count:,.0f} steps. Step wider.")
-    return np.round(start + step * np.arange(int(count)), 10)
+    decimals = 10 + max(0, -math.floor(math.log10(step)))
+    return np.round(start + step * np.arange(int(count)), decimals)
 
 
-def _dates(name: str, span: str) -> np.ndarray:
+def _dates(name: str, span: str) -> pd.DatetimeIndex:
+    """Return the dates of "date" or "first/last/step"."""
     parts = span.split("/")
+    start, last, step = parts if len(parts) == 3 else (span, span, "1h")
     try:
-        if len(parts) in (1, 3):
-            first_date = pd.to_datetime(parts[0], format="ISO8601")
-            if len(parts) == 1:
-                return pd.DatetimeIndex([first_date]).to_numpy()
-            last = pd.to_datetime(parts[1], format="ISO8601")
-            dates = pd.date_range(first_date, last, freq=parts[2])
-            if len(dates):
-                return dates.to_numpy()
+        ends = (pd.to_datetime(end, format="ISO8601") for end in (start, last))
+        dates = pd.date_range(*ends, freq=step)
     except (ValueError, TypeError):
-        pass
-    raise ConfigError(
-        f"--grid: {name}={span} is neither a date such as 2022-02-19T12:00 nor first/last/step,"
-        " such as 2022-02-19T00:00/2022-02-19T06:00/1h."
-    )
+        dates = pd.DatetimeIndex([])
+    if len(dates) == 0:
+        raise ConfigError(
+            f"--grid: {name}={span} is neither a date such as 2022-02-19T12:00 nor first/last/step,"
+            " such as 2022-02-19T00:00/2022-02-19T06:00/1h."
+        )
+    return dates

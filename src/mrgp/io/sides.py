@@ -1,6 +1,7 @@
 """The inputs of a set of regions, one by one: what frames and grids and supports share."""
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,3 +80,13 @@ def sides_of(support: Support) -> list[Side]:
         Side(name, lower[:, d], upper[:, d], axis)
         for d, (name, axis) in enumerate(zip(support.input_names, axes, strict=True))
     ]
+
+
+def quantities(names: Sequence[str], axes: Sequence[Axis | None] | None) -> dict[str, str | None]:
+    """Return what each input stands for, "time", "longitude" or "latitude", where that is known.
+
+    >>> quantities(["hour", "depth"], [Axis("time", 0.0, 3600.0, "h"), None])
+    {'hour': 'time', 'depth': None}
+    """
+    pairs = itertools.zip_longest(names, axes or ())
+    return {name: None if axis is None else axis.quantity for name, axis in pairs}

@@ -1,27 +1,20 @@
 """From the files of a configuration to observations."""
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from mrgp.config.names import did_you_mean, kind_of, listed, match
+from mrgp.config.names import PLANE, did_you_mean, kind_of, listed, match
 from mrgp.config.schema import Config, ConfigError, Source
 from mrgp.data import Dataset, Observations, below_limit
-from mrgp.io import from_frame, from_grid
-from mrgp.io.files import (
-    check_numbers,
-    load_grid,
-    open_grid,
-    read_coordinate,
-    read_frame,
-    told,
-)
+from mrgp.io.columns import as_list
+from mrgp.io.files import check_numbers, read_coordinate, read_frame, read_grid, told
+from mrgp.io.frames import from_frame
+from mrgp.io.grids import from_grid
 
-PLANE = ("x", "easting", "east", "y", "northing", "north")
 FAR = 2.5
 
 
@@ -36,7 +29,18 @@ def read_source(name: str, source: Source, config: Config, scored: bool = False)
     """Read one source; what goes wrong is told with its name and file."""
     with told(f"source {name!r}, {source.file}"):
         read = _grid if source.kind == "grid" else _frame
-        return _with_limit(read(name, source, config), source, scored)
+        observed = read(
+            source,
+            config.inputs,
+            name=name,
+            task=source.task,
+            crs=source.crs,
+            noise_variance=source.noise_variance,
+            units=source.units,
+            kind=source.values,
+            time_unit=config.time_unit,
+        )
+        return _with_limit(observed, source, scored)
 
 
 def _with_limit(observed: Observations, source: Source, scored: bool) -> Observations:
@@ -66,97 +70,67 @@ def _with_limit(observed: Observations, source: Source, scored: bool) -> Observa
     return observed.replace(y=y, noise_variance=noise)
 
 
-def _frame(name: str, source: Source, config: Config) -> Observations:
+def _frame(source: Source, inputs: list[str] | None, **settings: Any) -> Observations:
     frame = read_frame(source.file)
-    _check_columns(source, frame)
-    _check_windows(source, frame)
-    wanted = [*source.x, source.start, source.end, source.y]
-    noise = source.noise_variance
-    wanted += [noise if isinstance(noise, str) else None]
-    wanted += ["geometry" if source.kind == "shapes" else None]
-    used = frame[list(dict.fromkeys(c for c in wanted if c))].copy()
-    for column in (c for c in (*source.x, source.start, source.end) if c):
-        used[column] = read_coordinate(used[column], f"column {column!r}")
-    for column in (c for c in (source.y, noise) if isinstance(c, str)):
-        check_numbers(used[column], f"column {column!r}")
-    renamed = _named(source, config.inputs, used)
-    x, start, end = ([renamed.get(c, c) for c in part if c] for part in _places(source))
-    return from_frame(
-        used.rename(columns=renamed),
-        x or None,
-        source.y,
-        start=start or None,
-        end=end or None,
-        geometry="geometry" if source.kind == "shapes" else None,
-        crs=source.crs,
-        inputs=config.inputs,
-        task=source.task or source.y,
-        name=name,
-        noise_variance=noise,
-        units=source.units,
-        kind=source.values,
-        time_unit=config.time_unit,
-        spacing=source.spacing,
+    used = _used(source, frame)
+    renamed = _named(source, inputs, frame)
+    x, start, end = (
+        [renamed.get(c, c) for c in columns if c] or None
+        for columns in (source.x, [source.start], [source.end])
     )
+    geometry = "geometry" if source.kind == "shapes" else None
+    table = used.rename(columns=renamed)
+    places = {"start": start, "end": end, "geometry": geometry, "spacing": source.spacing}
+    return from_frame(table, x, source.y, inputs=inputs, **places, **settings)
 
 
-def _places(source: Source) -> tuple[list[str], list[str | None], list[str | None]]:
-    return source.x, [source.start], [source.end]
-
-
-def _check_columns(source: Source, frame: Any) -> None:
+def _used(source: Source, frame: Any) -> Any:
+    """Return the columns that a source names: coordinates, values, geometries."""
     names = [str(c) for c in frame]
     if source.y is None:
         raise ConfigError(f"y = names the column of values; the columns are {listed(names)}")
-    noise = source.noise_variance if isinstance(source.noise_variance, str) else None
-    wanted = {"x": source.x, "start": [source.start], "end": [source.end], "y": [source.y]}
-    wanted["noise_variance"] = [noise]
-    for key, columns in wanted.items():
-        for column in filter(None, columns):
+    used = frame[["geometry"] if source.kind == "shapes" else []].copy()
+    for key in ("x", "start", "end", "y", "noise_variance"):
+        read = check_numbers if key in ("y", "noise_variance") else read_coordinate
+        for column in (c for c in as_list(getattr(source, key)) if isinstance(c, str)):
             if column not in names:
-                hint = did_you_mean(column, names)
                 raise ConfigError(
                     f"there is no column {column!r}, which {key} = names; the columns are"
-                    f" {listed(names)}.{hint}"
+                    f" {listed(names)}.{did_you_mean(column, names)}"
                 )
             if names.count(column) > 1:
                 raise ConfigError(
                     f"{names.count(column)} columns are named {column!r}. Rename all but one"
                 )
-
-
-def _check_windows(source: Source, frame: Any) -> None:
+            used[column] = read(frame[column], f"column {column!r}")
     periods = source.start and isinstance(frame[source.start].dtype, pd.PeriodDtype)
     if (source.start is None) != (source.end is None) and not periods:
         given, lost = ("start", "end") if source.start else ("end", "start")
         raise ConfigError(f"{given} = needs {lost} = too, the column of where windows {lost}")
+    return used
 
 
 def _named(source: Source, inputs: list[str] | None, frame: Any) -> dict[str, str]:
     """Return new names of columns, so that they are those of the inputs in any order."""
     if inputs is None:
         return {}
-    given = _geometry_inputs(source, frame)
     # Eastings and northings keep the names by which they are known, and become lon and lat.
     flat = projected(source)
-    given += ["lon", "lat"] if flat else []
-    columns = [c for c in source.x if c not in flat]
-    window = [source.start] if source.start else []
-    found = match([*columns, *window], [name for name in inputs if name not in given])
-    there = [*given, *columns, *window]
-    if len(there) != len(inputs) or len(found) != len(columns) + len(window):
+    given = ["lon", "lat"] if flat else _geometry_inputs(source, frame)
+    columns = [c for c in [*source.x, source.start] if c and c not in flat]
+    found = match(columns, [name for name in inputs if name not in given])
+    there = [*given, *columns]
+    if len(there) != len(inputs) or len(found) != len(columns):
         _lack("x =, start = and the geometry give", there, [*given, *found.values()], inputs)
     if not set(given) <= set(inputs):
         raise ConfigError(
             f"the inputs of places are called {given[0]!r} and {given[1]!r}; call them so in"
             f" inputs =, which has {listed(inputs)}"
         )
-    renamed = {c: found[c] for c in columns}
     if source.start:
-        renamed[source.start] = f"{found[source.start]}_start"
-    if source.start and source.end:
-        renamed[source.end] = f"{found[source.start]}_end"
-    return renamed
+        ends = {source.end: f"{found[source.start]}_end"} if source.end else {}
+        found |= {source.start: f"{found[source.start]}_start"} | ends
+    return found
 
 
 def _geometry_inputs(source: Source, frame: Any) -> list[str]:
@@ -168,7 +142,7 @@ def _geometry_inputs(source: Source, frame: Any) -> list[str]:
 
 def projected(source: Source) -> list[str]:
     """Return the two columns of coordinates in a projected CRS, where a source has such."""
-    flat = [c for c in source.x if c.lower() in PLANE]
+    flat = [c for c in source.x if c.lower() in (*PLANE[0], *PLANE[1])]
     located = any(kind_of(c) in ("lon", "lat") for c in source.x)
     return flat if source.crs and len(flat) == 2 and not located else []
 
@@ -182,33 +156,20 @@ def _lack(which: str, there: list[str], found: list[str], inputs: list[str]) -> 
     )
 
 
-def _grid(name: str, source: Source, config: Config) -> Observations:
-    with open_grid(source.file) as opened:
+def _grid(source: Source, inputs: list[str] | None, **settings: Any) -> Observations:
+    with read_grid(source.file) as opened:
         wanted = source.variable or _only(opened)
         if wanted not in opened.data_vars:
             raise ConfigError(
                 f"there is no variable {wanted!r}; the variables are {listed(opened.data_vars)}."
                 f"{did_you_mean(wanted, opened.data_vars)}"
             )
-        whole, dims = _ordered(load_grid(opened, source.file), wanted, config.inputs)
+        whole, dims = _ordered(opened, wanted, inputs)
         if whole[wanted].dtype.kind not in "fiu":
             raise ConfigError(f"the variable {wanted!r} has no numbers, but {whole[wanted].dtype}")
         _check_widths(source, whole)
-        return from_grid(
-            whole,
-            wanted,
-            dims=dims,
-            width=source.width,
-            instant=source.instant,
-            crs=source.crs,
-            inputs=config.inputs,
-            task=source.task,
-            name=name,
-            noise_variance=source.noise_variance,
-            units=source.units,
-            kind=source.values,
-            time_unit=config.time_unit,
-        )
+        cells = {"dims": dims, "width": source.width, "instant": source.instant}
+        return from_grid(whole, wanted, inputs=inputs, **cells, **settings)
 
 
 def _check_widths(source: Source, grid: xr.Dataset) -> None:
@@ -252,11 +213,11 @@ def _check_turned(read: list[Observations], config: Config) -> None:
         other, (east, north) = next(iter(centres.items()))
         apart = max(abs(lon - east), abs(lat - north))
         if apart > FAR and max(abs(lon - north), abs(lat - east)) < FAR:
-            file: Path = config.sources[name].file
+            here, there = (config.sources[n].file for n in (name, other))
             raise ConfigError(
-                f"source {name!r}, {file}: longitude {lon:.4g} and latitude {lat:.4g} are those of"
-                f" {other!r}, {config.sources[other].file}, the other way round. Swap the names of"
-                " the two columns in one of the files."
+                f"source {name!r}, {here}: longitude {lon:.4g} and latitude {lat:.4g} are those of"
+                f" {other!r}, {there}, the other way round. Swap the names of the two columns in"
+                " one of the files."
             )
 
 
