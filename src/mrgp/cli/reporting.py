@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 
 import mrgp
-from mrgp.cli.app import app, note, progress, say
-from mrgp.cli.saved import check_asked, config_of, read_values
-from mrgp.cli.workflow import Json, Saved, print_json
+from mrgp.cli.app import answer, app, check_file, note, progress
+from mrgp.cli.saved import by_process, check_asked, config_of, read_values
+from mrgp.cli.workflow import Json, Saved
 from mrgp.config.schema import ConfigError
 from mrgp.io.queries import grid_support
 from mrgp.io.sources import read_data
@@ -36,7 +36,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write a page with maps, scores and what was learned: one HTML file, for any browser."""
-    _check_page(out)
+    check_file(out, SUFFIXES)
     if source is not None and data is None:
         raise ValueError("--source says whose columns --data has: give --data too.")
     plotly()
@@ -53,18 +53,7 @@ def report(
         title=title,
         progress=progress("report"),
     )
-    if as_json:
-        print_json(_account(written))
-    else:
-        say(f"wrote {written}")
-
-
-def _check_page(out: Path) -> None:
-    """Refuse a file that is no page, before anything is computed for it."""
-    if out.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"--out {out} must end in {' or '.join(SUFFIXES)}.")
-    if out.is_dir():
-        raise ValueError(f"--out {out} is a folder; give the name of a file.")
+    answer(_account(written), as_json, f"wrote {written}")
 
 
 def _fitted(path: Path, fit: mrgp.Fit) -> mrgp.Dataset | None:
@@ -88,8 +77,5 @@ def _account(written: Report) -> dict[str, Any]:
         "bytes": written.size,
         "grid": written.grid,
         "tasks": list(written.tasks),
-        "scores": {
-            name: {f"{s}, {t}": scores for (s, t), scores in of_processes.items()}
-            for name, of_processes in written.checks.items()
-        },
+        "scores": {name: by_process(scores) for name, scores in written.checks.items()},
     }

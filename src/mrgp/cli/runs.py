@@ -5,13 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from mrgp import experiments
-from mrgp.cli.app import app, progress
-
-TABLE_WIDTH = 170
+from mrgp.cli.app import app, progress, say
 
 
 @app.command()
@@ -68,16 +64,10 @@ def run(
     if as_json:
         typer.echo(json.dumps(summary))
         return
-    header, rows = experiments.table(summary, experiment.costs)
     known = experiment.replicates
-    table = Table(*header, title=f"{name}: mean ± sd over {known.scored or known.noun}s")
-    for row in rows:
-        table.add_row(*row)
-    # A narrow terminal scrolls or wraps whole lines; squeezed columns cannot be read.
-    console = Console()
-    console.width = max(console.width, TABLE_WIDTH)
-    console.print(table)
-    typer.echo(f"wrote {out / summary['experiment']}")
+    title = f"{name}: mean ± sd over {known.scored or known.noun}s"
+    show(*experiments.table(summary, experiment.costs), title)
+    say(f"wrote {out / summary['experiment']}")
 
 
 def parse_seeds(text: str) -> list[int]:

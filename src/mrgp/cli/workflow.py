@@ -1,28 +1,14 @@
 """From files to a fit, and from a fit to predictions and scores."""
 
-import json
-import math
 import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 import mrgp
-from mrgp.cli.app import STOPPED, app, is_quiet, note, progress, say
-from mrgp.cli.saved import (
-    account,
-    beside,
-    check_asked,
-    check_picture,
-    config_of,
-    draw,
-    make_room,
-    note_units,
-    read_values,
-)
+from mrgp.cli import saved
+from mrgp.cli.app import STOPPED, answer, app, check_file, note, progress, say, show
 from mrgp.config.checking import read_config
 from mrgp.io.exports import check_out, write_prediction
 from mrgp.io.files import read_frame
@@ -34,7 +20,7 @@ from mrgp.prediction import predict_values
 Saved = Annotated[Path, typer.Argument(help="A saved fit.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Task = Annotated[str | None, typer.Option(help="Task to predict; needed if there are several.")]
-TABLE_WIDTH = 120
+PICTURES = (".png", ".pdf", ".svg")
 SCORES = ("rmse", "mae", "crps", "nlpd", "coverage_50", "coverage_95", "width_95", "n")
 
 
@@ -47,13 +33,11 @@ def init(
     """Write a configuration for files, guessing what their columns and variables are."""
     if out.exists() and not force:
         raise ValueError(f"{out} is there already; give another --out, or --force.")
-    if out.is_dir():
-        raise ValueError(f"--out {out} is a folder; give the name of a file.")
+    check_file(out)
     text = guess(files, out.parent)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, encoding="utf-8")
-    say(text.rstrip())
-    say(f"wrote {out}; next: mrgp fit {out}")
+    say(text.rstrip(), f"wrote {out}; next: mrgp fit {out}")
 
 
 @app.command("fit")
@@ -65,27 +49,21 @@ def fit_config(
     """Read the sources of a configuration, fit the model, and save the fit."""
     settings = read_config(config)
     data = read_data(settings)
-    make_room(out, config)
-    note_units(data)
+    saved.make_room(out, config)
+    saved.note_units(data)
     if not as_json:
         say(f"{data}\n")
-    model: Any = settings.model if settings.model == "auto" else settings.model.build()
-    optimiser = None if settings.model == "auto" else settings.model.optimiser
-    done = mrgp.fit(
-        model,
-        data,
-        key=settings.key,
-        weights=settings.weights,
-        optimiser=None if optimiser is None else optimiser.build(),
-        progress=progress("fit"),
-    )
+    how: dict[str, Any] = {"key": settings.key, "weights": settings.weights}
+    model: Any = "auto"
+    if settings.model != "auto":
+        model, optimiser = settings.model.build(), settings.model.optimiser
+        how["optimiser"] = None if optimiser is None else optimiser.build()
+    done = mrgp.fit(model, data, progress=progress("fit"), **how)
     mrgp.save(done, out)
-    shutil.copyfile(config, beside(out))
-    if as_json:
-        print_json(account(done, out))
-    else:
-        say(done.summary())
-        say(f"wrote {out} and {beside(out)}; next: mrgp predict {out} --at FILE, or --grid ...")
+    kept = saved.beside(out)
+    shutil.copyfile(config, kept)
+    wrote = f"wrote {out} and {kept}; next: mrgp predict {out} --at FILE, or --grid ..."
+    answer(saved.account(done, out), as_json, done.summary(), wrote)
     if done.status.code == "interrupted":
         raise typer.Exit(STOPPED)
 
@@ -116,23 +94,23 @@ def predict(
             f"Give one of {', '.join(given)}; got {' and '.join(chosen) or 'none of them'}."
         )
     check_out(out)
-    check_picture(picture)
+    if picture is not None:
+        check_file(picture, PICTURES, "--picture")
     loaded = mrgp.load(fit)
-    task = check_asked(loaded, task, source, noise)
+    task = saved.check_asked(loaded, task, source, noise)
     path = at or polygons
-    table = None if path is None else read_frame(path)
     if path is None:
-        support = grid_support(grid or "", loaded)
+        table, support = None, grid_support(grid or "", loaded)
     else:
-        support = places_of(table, path, loaded, config_of(fit))
+        table = read_frame(path)
+        support = places_of(table, path, loaded, saved.config_of(fit))
     found = mrgp.predict(loaded, support, task=task, source=source, noise=noise)
     for words in far_from_data(found, loaded):
         note(f"note: {words}")
     write_prediction(found, out, exceed, None if at is None else table)
-    say(f"{found}")
-    say(f"wrote {out}")
+    say(found, f"wrote {out}")
     if picture is not None:
-        draw(found, picture, loaded.kept_data(), exceed)
+        saved.draw(found, picture, loaded.kept_data(), exceed)
         say(f"wrote {picture}")
 
 
@@ -148,40 +126,18 @@ def evaluate(
     """Score predictions against values that were not fitted."""
     loaded = mrgp.load(fit)
     scores = {}
-    for observed in read_values(fit, loaded, data, source):
+    for observed in saved.read_values(fit, loaded, data, source):
         found = predict_values(loaded, observed)
         scores[observed.process] = mrgp.evaluate(found, observed.y)
     if as_json:
-        print_json({f"{s}, {t}": found for (s, t), found in scores.items()})
-        return
-    table = Table("source", "task", *SCORES)
-    for process, found in scores.items():
-        table.add_row(*process, *(f"{found[name]:.4g}" for name in SCORES))
-    if not is_quiet():
-        console = Console()
-        console.width = max(console.width, TABLE_WIDTH)
-        console.print(table)
+        return answer(saved.by_process(scores), as_json)
+    rows = [[*process, *(f"{s[name]:.4g}" for name in SCORES)] for process, s in scores.items()]
+    return show(["source", "task", *SCORES], rows)
 
 
 @app.command()
 def info(fit: Saved, as_json: Json = False) -> None:
     """Describe a saved fit."""
     loaded = mrgp.load(fit)
-    if as_json:
-        print_json(account(loaded, fit))
-        return
-    say(loaded.summary())
-    say(f"  inputs: {', '.join(loaded.inputs)}")
-
-
-def print_json(content: dict[str, Any]) -> None:
-    """Print one JSON object; numbers that are none are null, as JSON has no other word."""
-    typer.echo(json.dumps(_plain(content), allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    inputs = f"  inputs: {', '.join(loaded.inputs)}"
+    answer(saved.account(loaded, fit), as_json, loaded.summary(), inputs)

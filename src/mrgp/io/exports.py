@@ -62,6 +62,12 @@ def write_prediction(
         if exceed is not None:
             frame["exceedance"] = prediction.exceedance(exceed)
         made = frame if suffix != ".geojson" else _shapes(frame, _by_quantity(prediction), path)
+    write(made, path)
+
+
+def write(made: Any, path: Path) -> None:
+    """Write a frame or a grid, and the folder it is in."""
+    suffix = path.suffix.lower()
     path.parent.mkdir(parents=True, exist_ok=True)
     if suffix == ".nc":
         made.to_netcdf(path, engine="h5netcdf")
