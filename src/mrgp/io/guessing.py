@@ -1,18 +1,33 @@
 """Guess a configuration from the files themselves."""
 
+import itertools
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from mrgp.config.names import BRACKETS, ENDS, LAT, LON, STARTS, TIME, first, kind_of, listed, plain
-from mrgp.config.schema import GRIDS, SHAPES, TABLES, ConfigError
+from mrgp.config.schema import GRIDS, SHAPES, ConfigError, Source
 from mrgp.io.files import check_numbers, read_coordinate, read_frame, read_grid, require
 
 VALUES = ("no2", "pm25", "pm2.5", "pm2_5", "pm10", "o3", "so2", "co", "nox", "no", "value", "y")
 LABELS = re.compile(r"(.*_)?(id|code|index|number|nr|row|unnamed(_\d+)?)|altitude|elevation|year")
+MICROGRAMS = re.compile(
+    r"^(?:u|µ|μ|micro)g(?:rams?)?\s*(?:/|\s|\*|·)?\s*m(?:\^|\*\*)?(?:-3|⁻³|3|³)$"
+)
+"""Micrograms a cubic metre, however they are written."""
+
+
+class Guess(NamedTuple):
+    """What a file seems to hold: inputs, values, other keys of its source, units, what else."""
+
+    inputs: list[str]
+    values: str
+    keys: dict[str, Any]
+    units: Any
+    others: str
 
 
 def guess(files: list[Path], folder: Path) -> str:
@@ -20,71 +35,67 @@ def guess(files: list[Path], folder: Path) -> str:
 
     Files are written relative to `folder`, where the configuration will be.
     """
-    parts, names, inputs = [], [], []
+    parts, inputs = [], {}
     for file in files:
-        found = _lines(file)
-        name = _free(re.sub(r"[^a-z0-9_-]+", "_", file.stem.lower()).strip("_") or "source", names)
-        names.append(name)
-        inputs.append(found.pop("inputs"))
-        shown = "\n".join(f"{key} = {value}" for key, value in found.items() if key[0] != "#")
-        notes = "\n".join(f"# {value}" for key, value in found.items() if key[0] == "#")
-        relative = _text(_relative(file, folder))
-        parts.append(f"[sources.{name}]\nfile = {relative}\n{shown}\n{notes}".rstrip() + "\n")
-    common = inputs[0]
-    if any(sorted(other) != sorted(common) for other in inputs):
-        each = "; ".join(f"{n} has {listed(i)}" for n, i in zip(names, inputs, strict=True))
+        require(file, folder=file.suffix.lower() in GRIDS)
+        Source.check_suffix(file)
+        found = _of_grid(file) if file.suffix.lower() in GRIDS else _of_frame(file)
+        stem = re.sub(r"[^a-z0-9_-]+", "_", file.stem.lower()).strip("_") or "source"
+        names = itertools.chain([stem], (f"{stem}_{number}" for number in itertools.count(2)))
+        name = next(name for name in names if name not in inputs)
+        inputs[name] = found.inputs
+        parts.append(f"[sources.{name}]\n{_source(_relative(file, folder), found)}")
+    common = next(iter(inputs.values()))
+    if any(sorted(other) != sorted(common) for other in inputs.values()):
+        each = "; ".join(f"{name} has {listed(found)}" for name, found in inputs.items())
         raise ConfigError(
             f"The files do not have the same inputs: {each}. Give all of them the same columns or"
             " dimensions, or write the configuration by hand."
         )
     head = (
         "# Sources, the target first. Check what was guessed.\n"
-        f"inputs = {_list(common)}\n"
+        f"inputs = {_toml(common)}\n"
         'model = "auto"      # or a table: [model] recipe = "MRGP"\n'
         "key = 0\n\n"
     )
     return head + "\n".join(parts)
 
 
-def _lines(file: Path) -> dict[str, Any]:
-    suffix = file.suffix.lower()
-    require(file, folder=suffix in GRIDS)
-    if suffix in GRIDS:
-        return _of_grid(file)
-    if suffix in (*TABLES, *SHAPES):
-        return _of_frame(file)
-    known = ", ".join((*TABLES, *GRIDS, *SHAPES))
-    raise ConfigError(f"{file} ends in {file.suffix!r}; files end in {known}.")
+def _source(file: str, found: Guess) -> str:
+    """Return the keys of a source; what is not known, or not used, stands in comments."""
+    task = BRACKETS.sub("", found.values).strip().lower().removesuffix("_conc") or found.values
+    inside = BRACKETS.search(found.values)
+    units = found.units if found.units and not pd.isna(found.units) else None
+    units = units or (inside and (inside[1] or inside[2]))
+    units = MICROGRAMS.sub("ug/m3", str(units).strip()) if units else None
+    keys = {"file": file, "task": task, **found.keys, "units": units}
+    lines = [f"{key} = {_toml(value)}" for key, value in keys.items() if value]
+    if not units:
+        lines.append('# units = "ug/m3"   # not in the file: say what they are')
+    return "\n".join([*lines, *([f"# {found.others}"] if found.others else []), ""])
 
 
-def _of_frame(file: Path) -> dict[str, Any]:
+def _of_frame(file: Path) -> Guess:
     frame = read_frame(file)
     columns = [str(c) for c in frame]
     shapes = file.suffix.lower() in SHAPES
     lon, lat = (None, None) if shapes else (first(columns, LON), first(columns, LAT))
     start, end, time = _times(columns)
-    x = [c for c in (lon, lat, time) if c]
-    inputs = ["lon", "lat"] if shapes else [k for k, c in (("lon", lon), ("lat", lat)) if c]
-    inputs += ["time"] if time or start else []
+    kinds = {"lon": shapes or lon, "lat": shapes or lat, "time": time or start}
+    inputs = [kind for kind, there in kinds.items() if there]
     if not inputs:
         raise ConfigError(
             f"{file}: no column looks like a place or a time; the columns are {listed(columns)}."
             " Name them lon, lat, time, or start and end."
         )
-    for column in (c for c in (time, start, end) if c):
+    for column in filter(None, (time, start, end)):
         read_coordinate(frame[column], f"{file}, column {column!r}")
-    y, others = _values(file, frame, {*x, start, end, "geometry"})
-    found: dict[str, Any] = {"inputs": inputs, "task": _text(_task(y)), "y": _text(y)}
-    if x:
-        found["x"] = _list(x)
-    if start and end:
-        found |= {"start": _text(start), "end": _text(end)}
-    if lon and lat:
-        found["crs"] = '"EPSG:4326"'
-    found |= _units(y, str(frame["units"].iloc[0]) if "units" in frame else None)
-    if others:
-        found["#others"] = f"other columns of numbers: {listed(others)}"
-    return found
+    taken = {lon, lat, time, start, end, "geometry"}
+    y, others = _values(file, frame, [c for c in columns if c not in taken])
+    keys = {"y": y, "x": [c for c in (lon, lat, time) if c], "start": start, "end": end}
+    keys["crs"] = "EPSG:4326" if lon and lat else None
+    units = frame["units"].iloc[0] if "units" in frame else None
+    return Guess(inputs, y, keys, units, others and f"other columns of numbers: {others}")
 
 
 def _times(columns: list[str]) -> tuple[str | None, str | None, str | None]:
@@ -95,9 +106,9 @@ def _times(columns: list[str]) -> tuple[str | None, str | None, str | None]:
     return None, None, time
 
 
-def _values(file: Path, frame: Any, taken: set[str | None]) -> tuple[str, list[str]]:
+def _values(file: Path, frame: Any, columns: list[str]) -> tuple[str, str]:
     """Return the column that most likely has the values, and others of numbers."""
-    left = [str(c) for c in frame if str(c) not in taken and kind_of(str(c)) is None]
+    left = [c for c in columns if kind_of(c) is None]
     numeric = [c for c in left if _is_numeric(frame[c]) and not LABELS.fullmatch(plain(c))]
     likely = first(left, VALUES)
     if likely and likely not in numeric:
@@ -108,10 +119,10 @@ def _values(file: Path, frame: Any, taken: set[str | None]) -> tuple[str, list[s
             f" {listed(frame)}. Numbers are written as 1.5."
         )
     y = first(numeric, VALUES) or numeric[-1]
-    return y, [c for c in numeric if c != y]
+    return y, listed(c for c in numeric if c != y)
 
 
-def _of_grid(file: Path) -> dict[str, Any]:
+def _of_grid(file: Path) -> Guess:
     with read_grid(file, whole=False) as opened:
         bounds = {c.attrs.get("bounds", c.encoding.get("bounds")) for c in opened.coords.values()}
         several = [
@@ -126,23 +137,16 @@ def _of_grid(file: Path) -> dict[str, Any]:
             )
         variable = first(several, VALUES) or several[0]
         array = opened[variable]
-        dims = [str(d) for d in array.dims if array.sizes[d] > 1 or kind_of(str(d))]
-        found: dict[str, Any] = {"inputs": _grid_inputs(dims)}
-        found |= {"task": _text(_task(variable)), "variable": _text(variable)}
-        if {"lon", "lat"} <= set(found["inputs"]):
-            found["crs"] = '"EPSG:4326"'
-        found |= _units(variable, array.attrs.get("units"))
-        others = [name for name in several if name != variable]
-        if others:
-            found["#others"] = f"other variables: {listed(others)}"
-    return found
-
-
-def _grid_inputs(dims: list[str]) -> list[str]:
-    """Return the inputs of a grid: places, times, and others by their names."""
-    kinds = [kind_of(d) for d in dims]
-    known = [kind for kind in ("lon", "lat", "time") if kind in kinds]
-    return known + [d for d, kind in zip(dims, kinds, strict=True) if kind is None]
+        kinds = {str(d): kind_of(str(d)) for d in array.dims}
+        # Places and times first, then others by their names, without single ones.
+        inputs = [kind for kind in ("lon", "lat", "time") if kind in kinds.values()]
+        inputs += [d for d, kind in kinds.items() if kind is None and array.sizes[d] > 1]
+        keys = {"variable": variable}
+        if {"lon", "lat"} <= set(inputs):
+            keys["crs"] = "EPSG:4326"
+        others = listed(name for name in several if name != variable)
+        units = array.attrs.get("units")
+        return Guess(inputs, variable, keys, units, others and f"other variables: {others}")
 
 
 def _is_numeric(values: Any) -> bool:
@@ -150,42 +154,11 @@ def _is_numeric(values: Any) -> bool:
     return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
 
 
-def _task(column: str) -> str:
-    return BRACKETS.sub("", column).strip().lower().removesuffix("_conc") or column
-
-
-MICROGRAMS = re.compile(
-    r"^(?:u|µ|μ|micro)g(?:rams?)?\s*(?:/|\s|\*|·)?\s*m(?:\^|\*\*)?(?:-3|⁻³|3|³)$"
-)
-"""Micrograms a cubic metre, however they are written."""
-
-
-def _units(column: str, given: Any) -> dict[str, str]:
-    inside = BRACKETS.search(column)
-    units = given or (inside and (inside[1] or inside[2]))
-    if units and not pd.isna(units) and units != "nan":
-        return {"units": _text(MICROGRAMS.sub("ug/m3", str(units).strip()))}
-    return {"#units": 'units = "ug/m3"   # not in the file: say what they are'}
-
-
-def _free(name: str, taken: list[str]) -> str:
-    found, number = name, 2
-    while found in taken:
-        found, number = f"{name}_{number}", number + 1
-    return found
-
-
-def _text(text: str) -> str:
-    """Return text in quotes, as TOML has it."""
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _list(names: list[str]) -> str:
-    return "[" + ", ".join(map(_text, names)) + "]"
+def _toml(value: str | list[str]) -> str:
+    """Return text in quotes, or a list of such, as TOML has them."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _relative(file: Path, folder: Path) -> str:
-    try:
-        return file.resolve().relative_to(folder.resolve()).as_posix()
-    except ValueError:
-        return file.resolve().as_posix()
+    file, folder = file.resolve(), folder.resolve()
+    return (file.relative_to(folder) if file.is_relative_to(folder) else file).as_posix()
