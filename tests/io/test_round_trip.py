@@ -340,6 +340,18 @@ def test_every_form_of_a_file_gives_the_same_data(workplace, form):
         assert one.support.inputs == other.support.inputs
 
 
+def test_a_single_time_that_is_no_input_is_left_out(workplace):
+    with xr.open_dataset("sat.nc") as opened:
+        opened.load().isel(time=[1]).to_netcdf("hour.nc", engine="h5netcdf")
+    text = 'inputs = ["lon", "lat"]\n[sources.sat]\nfile = "hour.nc"\nvariable = "no2"\n'
+    (workplace / "hour.toml").write_text(text)
+    read = read_data(read_config(workplace / "hour.toml"))["sat"]
+    assert read.support.inputs == ("lon", "lat")
+    with xr.open_dataset("sat.nc") as grid:
+        wanted = grid["no2"].isel(time=1).transpose("lon", "lat").to_numpy().ravel()
+    np.testing.assert_array_equal(read.y, wanted)
+
+
 def write_as(form, frame, grid):
     if form == "nc3":
         grid.to_netcdf("sat3.nc", engine="scipy")

@@ -7,7 +7,7 @@ from typing import Any
 import mrgp
 from mrgp.cli.app import check_file, note
 from mrgp.config.checking import read_config
-from mrgp.config.names import did_you_mean, listed
+from mrgp.config.names import listed, offer
 from mrgp.config.schema import Config, ConfigError, Source
 from mrgp.io.sources import read_data, read_source
 
@@ -66,10 +66,7 @@ def check_asked(fit: mrgp.Fit, task: str | None, source: str | None, noise: bool
 def check_fitted(option: str, name: str | None, fitted: Collection[str]) -> None:
     """Refuse a name that is not among those that were fitted."""
     if name is not None and name not in fitted:
-        raise ConfigError(
-            f"{option} {name!r} was not fitted; the fit has {listed(fitted)}."
-            f"{did_you_mean(name, fitted)}"
-        )
+        raise ConfigError(f"{option} {name!r} was not fitted; the fit has {offer(name, fitted)}")
 
 
 def beside(fit: Path) -> Path:

@@ -67,6 +67,16 @@ def did_you_mean(name: str, known: Iterable[object]) -> str:
     return f" Did you mean {names[near[0]]!r}?" if near else ""
 
 
+def offer(name: str, known: Iterable[object]) -> str:
+    """Return the names that are there, and the nearest to one that is not.
+
+    >>> offer("tine", ["time", "lon"])
+    "time, lon. Did you mean 'time'?"
+    """
+    known = list(known)
+    return f"{listed(known)}.{did_you_mean(name, known)}"
+
+
 def listed(names: Iterable[object], most: int = 12) -> str:
     """Return names with commas between them, the first few of many."""
     shown = [str(name) for name in names]

@@ -46,8 +46,8 @@ class Table:
         levels = [n for n in wanted if n in frame.index.names and n not in frame.columns]
         return cls(frame.reset_index(level=levels) if levels else frame, where)
 
-    def column(self, name: Any) -> Any:
-        """Return a column, or say what there is instead."""
+    def column(self, name: Any, said: str = "") -> Any:
+        """Return a column, or say what there is instead; `said` is where it was named."""
         columns = list(self.frame.columns)
         found = columns.count(name)
         if found == 1:
@@ -58,8 +58,8 @@ class Table:
                 " one."
             )
         raise ValueError(
-            f"{self.where}: there is no column {name!r}.{did_you_mean(str(name), columns)} The"
-            f" columns are {listed(map(repr, columns))}."
+            f"{self.where}: there is no column {name!r}{said}.{did_you_mean(str(name), columns)}"
+            f" The columns are {listed(map(repr, columns))}."
         )
 
     def values(self, name: Any) -> Numbers:

@@ -118,7 +118,10 @@ def read_grid(path: Path, whole: bool = True) -> xr.Dataset:
                 # The first bytes tell the two formats apart.
                 engine: Any = "scipy" if file.read(3) == b"CDF" else "h5netcdf"
             grid = xr.open_dataset(path, engine=engine)
-        return grid.load() if whole else grid
+        if not whole:
+            return grid
+        with grid:
+            return grid.load()
     except UNREADABLE as error:
         size = f" ({path.stat().st_size} bytes)" if path.is_file() else ""
         raise ConfigError(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mrgp.config.names import ENDS, STARTS, did_you_mean, first, kind_of, listed
+from mrgp.config.names import ENDS, STARTS, first, kind_of, listed, offer
 from mrgp.config.schema import Config, ConfigError
 from mrgp.data import harmonise
 from mrgp.inference import Fit
@@ -75,7 +75,7 @@ def grid_support(text: str, fit: Fit) -> Support:
         if name not in fit.inputs or not span:
             raise ConfigError(
                 f"--grid has {part!r}; it needs name=first:last:step or name=value for each of"
-                f" {listed(fit.inputs)}.{did_you_mean(name, fit.inputs)}"
+                f" {offer(name, fit.inputs)}"
             )
         if name in sides:
             raise ConfigError(f"--grid has {name!r} twice.")
@@ -140,10 +140,7 @@ def _columns(name: str, frame: Any, config: Config | None) -> tuple[str, ...]:
     if same:
         return (same[0],)
     beside = " beside the geometry" if "geometry" in there else ""
-    raise ConfigError(
-        f"a column {name!r} is needed{beside}; the columns are {listed(there)}."
-        f"{did_you_mean(name, there)}"
-    )
+    raise ConfigError(f"a column {name!r} is needed{beside}; the columns are {offer(name, there)}")
 
 
 def _located(fit: Fit) -> dict[str, str]:

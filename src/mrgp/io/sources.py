@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from mrgp.config.names import PLANE, did_you_mean, kind_of, listed, match
+from mrgp.config.names import PLANE, kind_of, listed, match, offer
 from mrgp.config.schema import Config, ConfigError, Source
 from mrgp.data import Dataset, Observations, below_limit
-from mrgp.io.columns import as_list
+from mrgp.io.columns import Table, as_list
 from mrgp.io.files import check_numbers, read_coordinate, read_frame, read_grid, told
 from mrgp.io.frames import from_frame
 from mrgp.io.grids import from_grid
@@ -52,9 +52,9 @@ def _with_limit(observed: Observations, source: Source, scored: bool) -> Observa
     if below == 0:
         return observed
     count = f"{below} of {observed.observed.sum()} values are at or below"
-    limit = f"the detection limit {source.limit:g}"
+    said = f"{observed.label}: {count} the detection limit {source.limit:g}"
     if scored:
-        warnings.warn(f"{observed.label}: {count} {limit}, and are not scored.", stacklevel=2)
+        warnings.warn(f"{said}, and are not scored.", stacklevel=2)
         return observed.replace(y=np.where(observed.y <= source.limit, np.nan, observed.y))
     if observed.noise_variance is None:
         raise ConfigError(
@@ -62,11 +62,7 @@ def _with_limit(observed: Observations, source: Source, scored: bool) -> Observa
             " certain those are: give noise_variance = too, the instrument's"
         )
     y, noise = below_limit(observed.y, source.limit, observed.noise_variance)
-    warnings.warn(
-        f"{observed.label}: {count} {limit}; half of it stands in their place, with a noise to"
-        " match.",
-        stacklevel=2,
-    )
+    warnings.warn(f"{said}; half of it stands in their place, with a noise to match.", stacklevel=2)
     return observed.replace(y=y, noise_variance=noise)
 
 
@@ -86,23 +82,15 @@ def _frame(source: Source, inputs: list[str] | None, **settings: Any) -> Observa
 
 def _used(source: Source, frame: Any) -> Any:
     """Return the columns that a source names: coordinates, values, geometries."""
-    names = [str(c) for c in frame]
     if source.y is None:
-        raise ConfigError(f"y = names the column of values; the columns are {listed(names)}")
+        raise ConfigError(f"y = names the column of values; the columns are {listed(frame)}")
+    table = Table(frame, "from_frame")
     used = frame[["geometry"] if source.kind == "shapes" else []].copy()
     for key in ("x", "start", "end", "y", "noise_variance"):
         read = check_numbers if key in ("y", "noise_variance") else read_coordinate
         for column in (c for c in as_list(getattr(source, key)) if isinstance(c, str)):
-            if column not in names:
-                raise ConfigError(
-                    f"there is no column {column!r}, which {key} = names; the columns are"
-                    f" {listed(names)}.{did_you_mean(column, names)}"
-                )
-            if names.count(column) > 1:
-                raise ConfigError(
-                    f"{names.count(column)} columns are named {column!r}. Rename all but one"
-                )
-            used[column] = read(frame[column], f"column {column!r}")
+            found = table.column(column, f", which {key} = names")
+            used[column] = read(found, f"column {column!r}")
     periods = source.start and isinstance(frame[source.start].dtype, pd.PeriodDtype)
     if (source.start is None) != (source.end is None) and not periods:
         given, lost = ("start", "end") if source.start else ("end", "start")
@@ -116,7 +104,9 @@ def _named(source: Source, inputs: list[str] | None, frame: Any) -> dict[str, st
         return {}
     # Eastings and northings keep the names by which they are known, and become lon and lat.
     flat = projected(source)
-    given = ["lon", "lat"] if flat else _geometry_inputs(source, frame)
+    shapes = source.kind == "shapes"
+    located = source.crs or (shapes and source.crs is None and frame["geometry"].crs is not None)
+    given = (["lon", "lat"] if located else ["x", "y"]) if shapes or flat else []
     columns = [c for c in [*source.x, source.start] if c and c not in flat]
     found = match(columns, [name for name in inputs if name not in given])
     there = [*given, *columns]
@@ -131,13 +121,6 @@ def _named(source: Source, inputs: list[str] | None, frame: Any) -> dict[str, st
         ends = {source.end: f"{found[source.start]}_end"} if source.end else {}
         found |= {source.start: f"{found[source.start]}_start"} | ends
     return found
-
-
-def _geometry_inputs(source: Source, frame: Any) -> list[str]:
-    if source.kind != "shapes":
-        return []
-    located = source.crs is not False and (source.crs or frame["geometry"].crs is not None)
-    return ["lon", "lat"] if located else ["x", "y"]
 
 
 def projected(source: Source) -> list[str]:
@@ -157,27 +140,25 @@ def _lack(which: str, there: list[str], found: list[str], inputs: list[str]) -> 
 
 
 def _grid(source: Source, inputs: list[str] | None, **settings: Any) -> Observations:
-    with read_grid(source.file) as opened:
-        wanted = source.variable or _only(opened)
-        if wanted not in opened.data_vars:
-            raise ConfigError(
-                f"there is no variable {wanted!r}; the variables are {listed(opened.data_vars)}."
-                f"{did_you_mean(wanted, opened.data_vars)}"
-            )
-        whole, dims = _ordered(opened, wanted, inputs)
-        if whole[wanted].dtype.kind not in "fiu":
-            raise ConfigError(f"the variable {wanted!r} has no numbers, but {whole[wanted].dtype}")
-        _check_widths(source, whole)
-        cells = {"dims": dims, "width": source.width, "instant": source.instant}
-        return from_grid(whole, wanted, inputs=inputs, **cells, **settings)
-
-
-def _check_widths(source: Source, grid: xr.Dataset) -> None:
+    grid = read_grid(source.file)
+    flat = [str(name) for name, values in grid.data_vars.items() if values.ndim >= 2]
+    if source.variable is None and len(flat) != 1:
+        raise ConfigError(f"variable = must name one of {listed(grid.data_vars)}")
+    wanted = source.variable or flat[0]
+    if wanted not in grid.data_vars:
+        raise ConfigError(
+            f"there is no variable {wanted!r}; the variables are {offer(wanted, grid.data_vars)}"
+        )
+    if grid[wanted].dtype.kind not in "fiu":
+        raise ConfigError(f"the variable {wanted!r} has no numbers, but {grid[wanted].dtype}")
+    grid, dims = _ordered(grid, wanted, inputs)
     for dim, width in (source.width or {}).items():
         dated = dim in grid.coords and grid[dim].dtype.kind == "M"
         if dated != isinstance(width, str):
-            wanted = 'a duration such as "1h"' if dated else "a number, in the units of its values"
-            raise ConfigError(f"width of {dim!r} must be {wanted}; got {width!r}")
+            kind = 'a duration such as "1h"' if dated else "a number, in the units of its values"
+            raise ConfigError(f"width of {dim!r} must be {kind}; got {width!r}")
+    cells = {"dims": dims, "width": source.width, "instant": source.instant}
+    return from_grid(grid, wanted, inputs=inputs, **cells, **settings)
 
 
 def _ordered(
@@ -189,26 +170,22 @@ def _ordered(
     dims = [str(d) for d in grid[variable].dims]
     found = match(dims, inputs)
     if len(dims) > len(inputs):
-        known = {d: i for d, i in found.items() if d == i or kind_of(d) is not None}
-        single = [d for d in dims if d not in known and grid.sizes[d] == 1]
-        grid = grid.squeeze(single, drop=True) if single else grid
-        dims = [d for d in dims if d not in single]
+        known = [d for d in found if d in inputs or kind_of(d) is not None]
+        grid = grid.squeeze([d for d in dims if d not in known and grid.sizes[d] == 1], drop=True)
+        dims = [str(d) for d in grid[variable].dims]
         found = match(dims, inputs)
     if len(found) != len(inputs) or len(dims) != len(inputs):
         _lack(f"the dimensions of {variable!r} are", dims, list(found.values()), inputs)
     return grid, sorted(dims, key=lambda d: inputs.index(found[d]))
 
 
-def _only(grid: xr.Dataset) -> str:
-    found = [str(name) for name, values in grid.data_vars.items() if values.ndim >= 2]
-    if len(found) != 1:
-        raise ConfigError(f"variable = must name one of {listed(grid.data_vars)}")
-    return found[0]
-
-
 def _check_turned(read: list[Observations], config: Config) -> None:
     """Refuse a source that lies where another would with longitude and latitude swapped."""
-    centres = {o.name: c for o in read if (c := _centre(o)) is not None}
+    centres = {}
+    for observed in read:
+        known = {axis.quantity: axis.origin for axis in observed.support.axes or () if axis}
+        if "longitude" in known and "latitude" in known:
+            centres[observed.name] = known["longitude"], known["latitude"]
     for name, (lon, lat) in centres.items():
         other, (east, north) = next(iter(centres.items()))
         apart = max(abs(lon - east), abs(lat - north))
@@ -219,10 +196,3 @@ def _check_turned(read: list[Observations], config: Config) -> None:
                 f" {other!r}, {there}, the other way round. Swap the names of the two columns in"
                 " one of the files."
             )
-
-
-def _centre(observed: Observations) -> tuple[float, float] | None:
-    known = {axis.quantity: axis.origin for axis in observed.support.axes or () if axis}
-    if "longitude" not in known or "latitude" not in known:
-        return None
-    return known["longitude"], known["latitude"]
