@@ -1,6 +1,7 @@
 """Save and load a fit: one zip of a JSON header and NumPy arrays, nothing executable."""
 
 import dataclasses
+import functools
 import io
 import json
 import zipfile
@@ -18,6 +19,8 @@ from mrgp.inference import Fit
 
 SCHEMA = 5
 HEADER = "header.json"
+DAMAGE = (KeyError, TypeError, AttributeError, RecursionError, OSError, zlib.error)
+DAMAGE += (json.JSONDecodeError,)
 
 _CLASSES = (
     Fit,
@@ -156,10 +159,9 @@ def load(path: Any, types: Sequence[type] = ()) -> Fit:
         try:
             header = json.loads(archive.read(HEADER))
             schema = int(header["schema"])
-            fit = None if schema != SCHEMA else _decode(header["fit"], _Arrays(archive), registry)
-        except (KeyError, TypeError, AttributeError, RecursionError, OSError, zlib.error) as error:
-            raise ValueError(f"load: {path} is damaged ({error}). Save the fit again.") from None
-        except json.JSONDecodeError as error:
+            array = functools.partial(_array, archive)
+            fit = None if schema != SCHEMA else _decode(header["fit"], array, registry)
+        except DAMAGE as error:
             raise ValueError(f"load: {path} is damaged ({error}). Save the fit again.") from None
     if schema != SCHEMA:
         newer = schema > SCHEMA
@@ -173,15 +175,8 @@ def load(path: Any, types: Sequence[type] = ()) -> Fit:
     return fit
 
 
-class _Arrays:
-    """The arrays of an archive, by number."""
-
-    def __init__(self, archive: zipfile.ZipFile):
-        self.archive = archive
-
-    def __call__(self, number: int) -> np.ndarray:
-        content = io.BytesIO(self.archive.read(_member(number)))
-        return np.load(content, allow_pickle=False)
+def _array(archive: zipfile.ZipFile, number: int) -> np.ndarray:
+    return np.load(io.BytesIO(archive.read(_member(number))), allow_pickle=False)
 
 
 def _member(number: int) -> str:

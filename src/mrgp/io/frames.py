@@ -1,19 +1,18 @@
 """Data frames in and out: pandas and geopandas."""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from mrgp.data import Observations
-from mrgp.io import geography
-from mrgp.io.columns import Table, as_list, is_several, order_of
+from mrgp.io import columns, geography
+from mrgp.io.columns import WHERE, as_list, is_several, order_of
 from mrgp.io.sides import Side, restore, sides_of, support_of
 from mrgp.prediction import Prediction
 from mrgp.supports import Kind, Product, Support, polygons, product, same_turn
-
-WHERE = "from_frame"
 
 
 def from_frame(
@@ -65,27 +64,25 @@ def from_frame(
     >>> from_frame(frame, y="no2", start="date", end="until").support
     Boxes(2 means: date 2018-06-18T00:00 to 2018-06-18T02:00, width 1 h)
     """
-    columns, starts, ends = as_list(x), as_list(start), as_list(end)
+    points, starts, ends = as_list(x), as_list(start), as_list(end)
     several = is_several(y)
     y = as_list(y) if several else y
-    wanted = [*columns, *starts, *ends, *as_list(y), *as_list(geometry)]
-    table = Table.of(frame, wanted, WHERE)
-    if not (columns or starts or geometry is not None):
+    wanted = [*points, *starts, *ends, *as_list(y), *as_list(geometry)]
+    frame = columns.check_frame(frame, wanted)
+    if not (points or starts or geometry is not None):
         raise ValueError(
             f"{WHERE}: say where the values are: x= for columns of coordinates, start= and end= for"
             " windows, geometry= for a column of geometries."
         )
     if ends and len(starts) != len(ends):
         raise ValueError(f"{WHERE}: start= and end= need as many columns; got {starts} and {ends}.")
-    sides = [table.point(column, time_unit) for column in columns]
-    windows = zip(starts, ends or [None] * len(starts), strict=True)
-    sides += [table.window(first, last, time_unit) for first, last in windows]
+    sides = [columns.point(frame, name, time_unit) for name in points]
+    windows = itertools.zip_longest(starts, ends)
+    sides += [columns.window(frame, first, last, time_unit) for first, last in windows]
     if geometry is None:
         support = _on_sides(_located(sides, crs), inputs, kind)
     else:
-        shapes = geography.read_geometry(
-            table.column(geometry), crs, f"{WHERE}: column {geometry!r}"
-        )
+        shapes = geography.read_geometry(columns.column_of(frame, geometry), crs, WHERE)
         support = _on_geometry(shapes, sides, inputs, kind, spacing)
     if y is None:
         return support
@@ -95,9 +92,9 @@ def from_frame(
         given = {argument: _of_column(own[argument], column, y, argument) for argument in own}
         for argument in ("noise_variance", "limit"):
             if isinstance(given[argument], str):
-                given[argument] = table.values(given[argument])
+                given[argument] = columns.values(frame, given[argument])
         given["task"] = given["task"] or str(column)
-        values = table.values(column)
+        values = columns.values(frame, column)
         made.append(Observations(support, values, name=name or "source", **given))
     return tuple(made) if several else made[0]
 
@@ -115,14 +112,8 @@ def to_frame(item: Observations | Prediction, level: float = 0.95) -> Any:
     regions, shapes = _regions(item.support)
     if isinstance(item, Prediction):
         lower, upper = item.interval(level)
-        percent = f"{100 * level:.10g}"
-        values = {
-            "mean": item.mean,
-            "std": item.std,
-            f"lower_{percent}": lower,
-            f"upper_{percent}": upper,
-        }
-        source = item.source
+        source, of = item.source, f"{100 * level:.10g}"
+        values = {"mean": item.mean, "std": item.std, f"lower_{of}": lower, f"upper_{of}": upper}
     else:
         values, source = {item.task: item.y}, item.name
         if item.noise_variance is not None:
@@ -187,42 +178,40 @@ def _on_geometry(
     return product(*joined) if len(joined) > 1 else regions
 
 
-def _of_column(value: Any, column: Any, columns: Any, argument: str) -> Any:
+def _of_column(value: Any, column: Any, y: Any, argument: str) -> Any:
     """Return what belongs to one of several columns: from a mapping, a list, or one for all."""
+    names = as_list(y)
     if isinstance(value, Mapping):
-        unknown = [key for key in value if key not in as_list(columns)]
+        unknown = [key for key in value if key not in names]
         if unknown:
             raise ValueError(
-                f"{WHERE}: {argument}= names {unknown[0]!r}, which is not among y={columns!r}."
+                f"{WHERE}: {argument}= names {unknown[0]!r}, which is not among y={y!r}."
             )
         return value.get(column)
-    if is_several(value) and (is_several(columns) or argument != "noise_variance"):
-        each = as_list(value)
-        if len(each) != len(as_list(columns)):
-            raise ValueError(
-                f"{WHERE}: {argument}= needs one for each of y={columns!r}; got {value!r}."
-            )
-        return each[as_list(columns).index(column)]
-    if argument == "task" and value is not None and len(as_list(columns)) > 1:
+    if is_several(value) and (is_several(y) or argument != "noise_variance"):
+        if len(as_list(value)) != len(names):
+            raise ValueError(f"{WHERE}: {argument}= needs one for each of y={y!r}; got {value!r}.")
+        return as_list(value)[names.index(column)]
+    if argument == "task" and value is not None and len(names) > 1:
         raise ValueError(
-            f"{WHERE}: {len(as_list(columns))} columns cannot all be the task {value!r}. Give a"
-            " list of tasks."
+            f"{WHERE}: {len(names)} columns cannot all be the task {value!r}. Give a list of tasks."
         )
     return value
 
 
 def _regions(support: Support) -> tuple[dict[str, Any], Any]:
     """Return the columns that describe regions, and outlines of polygons where there are any."""
-    shapes, hidden = _outlines(support)
-    columns: dict[str, Any] = {}
-    for side in (side for d, side in enumerate(sides_of(support)) if d not in hidden):
+    sides = sides_of(support)
+    shapes, hidden = _outlines(support, sides)
+    found: dict[str, Any] = {}
+    for side in (side for d, side in enumerate(sides) if d not in hidden):
         lower, upper = (_shown(numbers, side) for numbers in (side.lower, side.upper))
         if side.flat:
-            columns[side.name] = lower
+            found[side.name] = lower
         else:
             first, last = ("start", "end") if side.quantity == "time" else ("lower", "upper")
-            columns |= {f"{side.name}_{first}": lower, f"{side.name}_{last}": upper}
-    return columns, shapes
+            found |= {f"{side.name}_{first}": lower, f"{side.name}_{last}": upper}
+    return found, shapes
 
 
 def _shown(numbers: np.ndarray, side: Side) -> Any:
@@ -232,14 +221,13 @@ def _shown(numbers: np.ndarray, side: Side) -> Any:
     return values
 
 
-def _outlines(support: Support) -> tuple[Any, tuple[int, ...]]:
+def _outlines(support: Support, sides: list[Side]) -> tuple[Any, tuple[int, ...]]:
     """Return outlines as geometries, and the inputs they stand for."""
-    parts, columns = (support,), (tuple(range(support.dimension)),)
+    parts, columns_of = (support,), (tuple(range(support.dimension)),)
     if isinstance(support, Product):
-        parts, columns = support.parts, support.columns
-    for part, inputs in zip(parts, columns, strict=True):
+        parts, columns_of = support.parts, support.columns
+    for part, inputs in zip(parts, columns_of, strict=True):
         found = getattr(part, "outlines", None)
         if found is not None and len(inputs) == 2:
-            axes = tuple((support.axes or (None,) * support.dimension)[d] for d in inputs)
-            return geography.outlines(found.shapes, axes), inputs
+            return geography.outlines(found.shapes, [sides[d].axis for d in inputs]), inputs
     return None, ()

@@ -106,8 +106,9 @@ def to_degrees(x: Side, y: Side, crs: Any, where: str) -> tuple[Side, Side]:
     return Side("lon", lon, lon), Side("lat", lat, lat)
 
 
-def read_geometry(column: Any, crs: Any, label: str) -> Any:
+def read_geometry(column: Any, crs: Any, where: str) -> Any:
     """Return a geometry column as a GeoSeries of points or of polygons, with its CRS."""
+    label = f"{where}: column {column.name!r}"
     try:
         series = need("geopandas").GeoSeries(column)
     except TypeError:
@@ -161,7 +162,7 @@ def point_sides(geometry: Any, where: str) -> list[Side]:
     return [Side("lon", x, x, axes[0]), Side("lat", y, y, axes[1])]
 
 
-def outlines(shapes: Any, axes: tuple[Axis | None, ...]) -> Any:
+def outlines(shapes: Any, axes: Sequence[Axis | None]) -> Any:
     """Return the outlines of regions as a GeoSeries, in degrees where the axes are known."""
     geopandas = need("geopandas")
     if None in axes:

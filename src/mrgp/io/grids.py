@@ -66,10 +66,14 @@ def from_grid(
     grid = _select(array, variable)
     dims = _dims(grid, dims)
     check_time_unit(time_unit, WHERE)
-    points = _of_dims(dict.fromkeys(as_list(instant)), dims, "instant")
-    widths = _of_dims(width, dims, "width")
-    given = _of_dims(bounds, dims, "bounds")
-    edges = _cf_bounds(array, [d for d in dims if d not in {*points, *widths, *given}]) | given
+    points, widths, edges = as_list(instant), dict(width or {}), dict(bounds or {})
+    for argument, given in {"instant": points, "width": widths, "bounds": edges}.items():
+        unknown = [name for name in given if name not in dims]
+        if unknown:
+            raise ValueError(
+                f"{WHERE}: {argument}= names {unknown[0]!r}, but the dimensions are {dims}."
+            )
+    edges |= _cf_bounds(array, [d for d in dims if d not in {*points, *widths, *edges}])
     pair = _degrees(grid, dims, crs)
     sides = []
     for i, dim in enumerate(dims):
@@ -186,15 +190,6 @@ def _index(grid: Any, dim: str) -> Any:
     if isinstance(index, pd.MultiIndex):
         raise ValueError(f"{WHERE}: the dimension {dim!r} is stacked. Call unstack({dim!r}) first.")
     return index
-
-
-def _of_dims(given: Mapping[str, Any] | None, dims: list[str], argument: str) -> dict[str, Any]:
-    unknown = [name for name in given or {} if name not in dims]
-    if unknown:
-        raise ValueError(
-            f"{WHERE}: {argument}= names {unknown[0]!r}, but the dimensions are {dims}."
-        )
-    return dict(given or {})
 
 
 def _bounds_name(coordinate: Any) -> str | None:

@@ -120,25 +120,19 @@ def _columns(name: str, frame: Any, config: Config | None) -> tuple[str, ...]:
     """Return the column of an input, or those of its windows: by its name, a source's, its kind."""
     there = [str(c) for c in frame]
     kind, sources = kind_of(name), list((config.sources if config else {}).values())
-    windows = [(s.start, s.end) for s in sources if kind == "time" and s.start and s.end]
-    windows += [(f"{name}_{start}", f"{name}_{end}") for start, end in WINDOWS]
+
+    def alike(columns: Iterable[str]) -> list[tuple[str, ...]]:
+        return [(c,) for c in columns if kind is not None and kind_of(c) == kind]
+
+    timed = kind == "time"
     # A source's windows come before a name: its column of times may be where windows start.
-    for start, end in windows:
-        if start in there and end in there:
-            return start, end
-    if name in there:
-        return (name,)
-
-    def alike(columns: Iterable[str]) -> list[str]:
-        return [c for c in columns if kind is not None and kind_of(c) == kind and c in there]
-
-    same = alike(c for s in sources for c in s.x)
-    start, end = first(there, STARTS), first(there, ENDS)
-    if kind == "time" and start and end and not same:
-        return start, end
-    same = same or alike(there)
-    if same:
-        return (same[0],)
+    wanted = [(s.start, s.end) for s in sources if timed]
+    wanted += [(f"{name}_{start}", f"{name}_{end}") for start, end in WINDOWS]
+    wanted += [(name,), *alike(c for s in sources for c in s.x)]
+    wanted += [(first(there, STARTS), first(there, ENDS))] if timed else []
+    for columns in wanted + alike(there):
+        if set(columns) <= set(there):
+            return columns
     beside = " beside the geometry" if "geometry" in there else ""
     raise ConfigError(f"a column {name!r} is needed{beside}; the columns are {offer(name, there)}")
 

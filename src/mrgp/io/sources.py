@@ -10,7 +10,7 @@ import xarray as xr
 from mrgp.config.names import PLANE, kind_of, listed, match, offer
 from mrgp.config.schema import Config, ConfigError, Source
 from mrgp.data import Dataset, Observations, below_limit
-from mrgp.io.columns import Table, as_list
+from mrgp.io.columns import as_list, column_of
 from mrgp.io.files import check_numbers, read_coordinate, read_frame, read_grid, told
 from mrgp.io.frames import from_frame
 from mrgp.io.grids import from_grid
@@ -84,12 +84,11 @@ def _used(source: Source, frame: Any) -> Any:
     """Return the columns that a source names: coordinates, values, geometries."""
     if source.y is None:
         raise ConfigError(f"y = names the column of values; the columns are {listed(frame)}")
-    table = Table(frame, "from_frame")
     used = frame[["geometry"] if source.kind == "shapes" else []].copy()
     for key in ("x", "start", "end", "y", "noise_variance"):
         read = check_numbers if key in ("y", "noise_variance") else read_coordinate
         for column in (c for c in as_list(getattr(source, key)) if isinstance(c, str)):
-            found = table.column(column, f", which {key} = names")
+            found = column_of(frame, column, f", which {key} = names")
             used[column] = read(found, f"column {column!r}")
     periods = source.start and isinstance(frame[source.start].dtype, pd.PeriodDtype)
     if (source.start is None) != (source.end is None) and not periods:
