@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import mrgp
-from mrgp.cli.app import check_file, note
+from mrgp.cli.app import note
 from mrgp.config.checking import read_config
 from mrgp.config.names import listed, offer
 from mrgp.config.schema import Config, ConfigError, Source
@@ -29,14 +29,6 @@ def account(fit: mrgp.Fit, path: Path) -> dict[str, Any]:
 def by_process(found: dict[tuple[str, str], Any]) -> dict[str, Any]:
     """Return what is known of processes under names that JSON knows."""
     return {f"{source}, {task}": value for (source, task), value in found.items()}
-
-
-def make_room(out: Path, config: Path) -> None:
-    """Make the folder of a fit before it is fitted, and refuse a file that is in use."""
-    check_file(out)
-    if config.resolve() in (out.resolve(), beside(out).resolve()):
-        raise ValueError(f"--out {out} would write over {config}; give another name.")
-    out.parent.mkdir(parents=True, exist_ok=True)
 
 
 def note_units(data: mrgp.Dataset) -> None:
@@ -79,24 +71,35 @@ def config_of(fit: Path) -> Config | None:
     return read_config(beside(fit)) if beside(fit).is_file() else None
 
 
-def like_a_source(fit: Path, file: Path, source: str | None) -> mrgp.Observations:
-    """Read a file that has the columns of one of the fit's sources."""
-    config = config_of(fit)
-    if config is None:
-        raise ConfigError(f"{beside(fit)} is not there: give a configuration instead of {file}.")
-    check_fitted("--source", source, config.sources)
-    name = source or next(iter(config.sources))
-    Source.check_suffix(file)
-    found = config.sources[name].model_copy(update={"file": file})
-    return read_source(name, found, config, scored=True)
+def fitted_data(path: Path, fit: mrgp.Fit) -> mrgp.Dataset | None:
+    """Return the data of a fit, where the files that its configuration names still have them."""
+    try:
+        config = config_of(path)
+        data = None if config is None else read_data(config)
+    except (ConfigError, OSError, ValueError, TypeError) as error:
+        note(f"note: the data of the fit cannot be read again: {str(error).splitlines()[0]}")
+        return None
+    if data is None or fit.has_data(data):
+        return data
+    note("note: the files of the fit's configuration have other values now; they are not shown.")
+    return None
 
 
 def read_values(path: Path, fit: mrgp.Fit, file: Path, source: str | None) -> mrgp.Dataset:
-    """Read values of sources that were fitted: all of a configuration, or those of one file."""
+    """Read values of sources that were fitted: all of a configuration, or of a file like one's."""
     if file.suffix == ".toml":
         values = read_data(read_config(file), scored=True)
     else:
-        values = mrgp.Dataset([like_a_source(path, file, source)])
+        config = config_of(path)
+        if config is None:
+            raise ConfigError(
+                f"{beside(path)} is not there: give a configuration instead of {file}."
+            )
+        check_fitted("--source", source, config.sources)
+        name = source or next(iter(config.sources))
+        Source.check_suffix(file)
+        found = config.sources[name].model_copy(update={"file": file})
+        values = mrgp.Dataset([read_source(name, found, config, scored=True)])
     for observed in values:
         if observed.process not in fit.processes:
             raise ConfigError(

@@ -1,4 +1,4 @@
-"""From files to a fit, and from a fit to predictions and scores."""
+"""From files to a fit, and from a fit to predictions, scores and a page."""
 
 import shutil
 from pathlib import Path
@@ -16,10 +16,13 @@ from mrgp.io.guessing import guess
 from mrgp.io.queries import far_from_data, grid_support, places_of
 from mrgp.io.sources import read_data
 from mrgp.prediction import predict_values
+from mrgp.report import write_report
+from mrgp.report.writing import plotly
 
 Saved = Annotated[Path, typer.Argument(help="A saved fit.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Task = Annotated[str | None, typer.Option(help="Task to predict; needed if there are several.")]
+PAGES = (".html", ".htm")
 PICTURES = (".png", ".pdf", ".svg")
 SCORES = ("rmse", "mae", "crps", "nlpd", "coverage_50", "coverage_95", "width_95", "n")
 
@@ -49,7 +52,11 @@ def fit_config(
     """Read the sources of a configuration, fit the model, and save the fit."""
     settings = read_config(config)
     data = read_data(settings)
-    saved.make_room(out, config)
+    kept = saved.beside(out)
+    check_file(out)
+    if config.resolve() in (out.resolve(), kept.resolve()):
+        raise ValueError(f"--out {out} would write over {config}; give another name.")
+    out.parent.mkdir(parents=True, exist_ok=True)
     saved.note_units(data)
     if not as_json:
         say(f"{data}\n")
@@ -60,7 +67,6 @@ def fit_config(
         how["optimiser"] = None if optimiser is None else optimiser.build()
     done = mrgp.fit(model, data, progress=progress("fit"), **how)
     mrgp.save(done, out)
-    kept = saved.beside(out)
     shutil.copyfile(config, kept)
     wrote = f"wrote {out} and {kept}; next: mrgp predict {out} --at FILE, or --grid ..."
     answer(saved.account(done, out), as_json, done.summary(), wrote)
@@ -72,8 +78,7 @@ def fit_config(
 def predict(
     fit: Saved,
     grid: Annotated[
-        str | None,
-        typer.Option(help="lon=-0.5:0.3:0.02,lat=51.3:51.7:0.02,time=2022-02-19T12:00"),
+        str | None, typer.Option(help="lon=-0.5:0.3:0.02,lat=51.3:51.7:0.02,time=2022-02-19T12:00")
     ] = None,
     at: Annotated[Path | None, typer.Option(help="A table of places.")] = None,
     polygons: Annotated[Path | None, typer.Option(help="Shapes to average over.")] = None,
@@ -133,6 +138,50 @@ def evaluate(
         return answer(saved.by_process(scores), as_json)
     rows = [[*process, *(f"{s[name]:.4g}" for name in SCORES)] for process, s in scores.items()]
     return show(["source", "task", *SCORES], rows)
+
+
+@app.command()
+def report(
+    fit: Saved,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Page to write.")] = Path("report.html"),
+    grid: Annotated[
+        str | None, typer.Option(help="As of predict; by default over the extent of the data.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Values to score: a configuration, or a file like a source's."),
+    ] = None,
+    source: Annotated[str | None, typer.Option(help="The source whose columns --data has.")] = None,
+    task: Annotated[str | None, typer.Option(help="Task to draw; by default all.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a page with maps, scores and what was learned: one HTML file, for any browser."""
+    check_file(out, PAGES)
+    if source is not None and data is None:
+        raise ValueError("--source says whose columns --data has: give --data too.")
+    plotly()
+    loaded = mrgp.load(fit)
+    if task is not None:
+        saved.check_asked(loaded, task, None, False)
+    written = write_report(
+        loaded,
+        out,
+        data=saved.fitted_data(fit, loaded),
+        held_out=None if data is None else saved.read_values(fit, loaded, data, source),
+        grid=None if grid is None else grid_support(grid, loaded),
+        task=task,
+        title=title,
+        progress=progress("report"),
+    )
+    content = {
+        "report": str(written.path),
+        "bytes": written.size,
+        "grid": written.grid,
+        "tasks": list(written.tasks),
+        "scores": {name: saved.by_process(found) for name, found in written.checks.items()},
+    }
+    answer(content, as_json, f"wrote {written}")
 
 
 @app.command()

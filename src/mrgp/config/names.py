@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 LON = ("lon", "longitude", "lng", "long")
 LAT = ("lat", "latitude")
@@ -42,21 +42,17 @@ def match(names: Sequence[str], inputs: Sequence[str]) -> dict[str, str]:
     >>> match(["time", "latitude", "longitude"], ["lon", "lat", "time"])
     {'time': 'time', 'latitude': 'lat', 'longitude': 'lon'}
     """
-    found = {name: name for name in names if name in inputs}
-
-    def left() -> list[str]:
-        return [name for name in inputs if name not in found.values()]
-
-    for name in names:
-        kind = kind_of(name)
-        same = [given for given in left() if kind is not None and kind_of(given) == kind]
-        if name not in found and same:
-            found[name] = same[0]
-    for name in names:
+    rounds: tuple[Callable[[str, str], bool], ...] = (
+        lambda name, given: name == given,
+        lambda name, given: kind_of(name) == kind_of(given) is not None,
         # A name that means something else is not taken for what is left.
-        other = [given for given in left() if None in (kind_of(name), kind_of(given))]
-        if name not in found and other:
-            found[name] = other[0]
+        lambda name, given: None in (kind_of(name), kind_of(given)),
+    )
+    found: dict[str, str] = {}
+    for fits in rounds:
+        for name in (name for name in names if name not in found):
+            left = [given for given in inputs if given not in found.values()]
+            found |= dict([(name, given) for given in left if fits(name, given)][:1])
     return {name: found[name] for name in names if name in found}
 
 

@@ -147,8 +147,7 @@ def _located(sides: list[Side], crs: Any) -> list[Side]:
         if side.axis is not None:
             raise TypeError(f"{WHERE}: column {side.name!r} holds dates, not coordinates.")
     located = list(sides)
-    lon, lat = geography.to_degrees(sides[i], sides[j], crs, WHERE)
-    located[i], located[j] = geography.localise(lon, lat, WHERE)
+    located[i], located[j] = geography.locate(sides[i], sides[j], crs, WHERE)
     return located
 
 

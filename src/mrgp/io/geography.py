@@ -66,11 +66,11 @@ def local_axes(lon: Any, lat: Any, where: str) -> tuple[Axis, Axis]:
     )
 
 
-def localise(lon: Side, lat: Side, where: str) -> tuple[Side, Side]:
+def localise(lon: Side, lat: Side, where: str) -> list[Side]:
     """Write sides in degrees in local kilometres."""
     ends = np.concatenate([lon.lower, lon.upper]), np.concatenate([lat.lower, lat.upper])
     east, north = local_axes(*ends, where)
-    return lon.on(east), lat.on(north)
+    return [lon.on(east), lat.on(north)]
 
 
 def is_degrees(crs: Any) -> bool:
@@ -91,19 +91,17 @@ def find_pair(names: Sequence[str], crs: Any, where: str) -> tuple[int, int]:
     return found[0][0], found[1][0]
 
 
-def to_degrees(x: Side, y: Side, crs: Any, where: str) -> tuple[Side, Side]:
-    """Bring sides of any CRS to degrees of WGS84; boxes must be in degrees already."""
+def locate(x: Side, y: Side, crs: Any, where: str) -> list[Side]:
+    """Bring sides of any CRS to local kilometres; boxes must be in degrees already."""
     if is_degrees(crs):
-        return x, y
+        return localise(x, y, where)
     if not (x.flat and y.flat):
         raise ValueError(
             f"{where}: boxes of the CRS {crs!r} are not boxes in degrees. Make them polygons"
             " (shapely.box) and give these as geometry=, or leave crs= out for all sources."
         )
-    pyproj = need("pyproj")
-    transformer = pyproj.Transformer.from_crs(_crs(crs), _crs("EPSG:4326"), always_xy=True)
-    lon, lat = transformer.transform(x.lower, y.lower)
-    return Side("lon", lon, lon), Side("lat", lat, lat)
+    places = need("geopandas").GeoSeries.from_xy(x.lower, y.lower, crs=_crs(crs))
+    return point_sides(places, where)
 
 
 def read_geometry(column: Any, crs: Any, where: str) -> Any:

@@ -112,7 +112,15 @@ def to_grid(item: Observations | Prediction, like: Any = None, local: bool = Fal
     """
     import xarray as xr
 
-    along, rows, shape = tensor(_grid_sides(item), "to_grid")
+    support = item.support
+    if not isinstance(support, Points | Boxes):
+        raise ValueError(
+            f"to_grid: regions of type {type(support).__name__} are no cells of a grid. Use"
+            " to_frame() instead."
+        )
+    added = {name for field in support.covariates or () for name in field.names}
+    inputs = [side for side in sides_of(support) if side.name not in added]
+    along, rows, shape = tensor(inputs, "to_grid")
 
     def field(values: np.ndarray) -> Any:
         cells = np.empty(len(values))
@@ -283,18 +291,6 @@ def _aligned(noise: Any, grid: Any) -> Any:
             )
         noise = noise.sel({dim: here})
     return noise
-
-
-def _grid_sides(item: Observations | Prediction) -> list[Side]:
-    """Return the inputs of a support of points or boxes, covariates apart."""
-    support = item.support
-    if not isinstance(support, Points | Boxes):
-        raise ValueError(
-            f"to_grid: regions of type {type(support).__name__} are no cells of a grid. Use"
-            " to_frame() instead."
-        )
-    added = {name for field in support.covariates or () for name in field.names}
-    return [side for side in sides_of(support) if side.name not in added]
 
 
 def _coordinate(side: Side, local: bool, bounded: bool) -> dict[str, Any]:

@@ -163,18 +163,18 @@ def _numbers(name: str, span: str) -> np.ndarray:
     >>> _numbers("lon", "-0.1:0.2:0.1"), _numbers("dose", "0:2e-12:1e-12")
     (array([-0.1,  0. ,  0.1,  0.2]), array([0.e+00, 1.e-12, 2.e-12]))
     """
+    parts = span.split(":")
     try:
-        numbers = [float(part) for part in span.split(":")]
+        start, last, step = map(float, parts if len(parts) == 3 else (span, span, 1))
     except ValueError:
-        numbers = []
-    if len(numbers) == 1 and np.isfinite(numbers[0]):
-        return np.array(numbers)
-    if len(numbers) != 3 or not (numbers[2] > 0 and -np.inf < numbers[0] <= numbers[1] < np.inf):
+        start, last, step = np.nan, np.nan, np.nan
+    if not (step > 0 and -np.inf < start <= last < np.inf):
         raise ConfigError(
             f"--grid: {name}={span} is neither a number nor first:last:step, such as 0:1:0.1 with a"
             " positive step."
         )
-    start, last, step = numbers
+    if start == last:
+        return np.array([start])
     count = np.floor((last - start) / step * (1 + 1e-9)) + 1
     if count > MOST_PLACES:
         raise ConfigError(f"--grid: {name}={span} has {count:,.0f} steps. Step wider.")
