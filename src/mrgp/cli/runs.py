@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mrgp import experiments
-from mrgp.cli.app import app, progress, say
+from mrgp.cli.app import app, progress, say, show
 
 
 @app.command()
@@ -34,13 +34,13 @@ def run(
         bool, typer.Option("--fresh", help="Run all again, also what an earlier run has done.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-    show: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
 ) -> None:
     """Run an experiment and print its table.
 
     A run that was stopped goes on where it was when it is started again.
     """
-    if show or name is None:
+    if listing or name is None:
         for known, experiment in experiments.available().items():
             typer.echo(f"{known}: {experiment.title}")
         return

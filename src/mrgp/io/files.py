@@ -15,6 +15,8 @@ from mrgp.config.schema import SHAPES, TABLES, ConfigError
 from mrgp.io.geography import need
 
 DECIMAL_COMMA = r"\s*[+-]?\d+,\d+\s*"
+OFFSET = r"(?:Z|\d[+-]\d\d:?\d\d)$"
+UNEVEN = "Numbers with a decimal comma need a semicolon between columns"
 UNREADABLE = (ValueError, TypeError, OSError, KeyError, RuntimeError)
 
 
@@ -50,7 +52,7 @@ def read_frame(path: Path) -> Any:
         known = ", ".join((*TABLES, *SHAPES))
         raise ConfigError(f"{path} ends in {path.suffix!r}; tables and shapes end in {known}.")
     with told(str(path)):
-        frame = _read(path, suffix)
+        frame = _read_csv(path) if suffix == ".csv" else _read_binary(path, suffix)
         if len(frame) == 0:
             raise ConfigError("there are names of columns, but no rows below them")
     return frame
@@ -66,14 +68,13 @@ def read_coordinate(column: Any, where: str) -> Any:
         )
     if not _is_text(column):
         return column
-    try:
-        return pd.to_datetime(column, format="ISO8601", utc=_has_zone(column))
-    except (ValueError, TypeError):
-        pass
+    # Offsets may differ from row to row.
+    zoned = bool(column.astype(str).str.contains(OFFSET).any())
+    dates: Any = pd.to_datetime(column, format="ISO8601", errors="coerce", utc=zoned)
+    if dates.notna().all():
+        return dates
     wrong = _no_numbers(column)
-    if wrong.all():
-        dates: Any = pd.to_datetime(column, format="ISO8601", errors="coerce", utc=True)
-        wrong = dates.isna() & column.notna()
+    wrong = dates.isna() if wrong.all() else wrong
     raise ConfigError(
         f"{where}, line {line_of(wrong)}: {column[wrong].iloc[0]!r} is neither a number nor a date"
         " in the form 2022-02-19 or 2022-02-19T13:00. Other forms of dates can be read in two ways,"
@@ -134,9 +135,7 @@ def _reason(error: Exception) -> str:
     return str(error).strip().split("\n")[0].rstrip(".")
 
 
-def _read(path: Path, suffix: str) -> Any:
-    if suffix == ".csv":
-        return _read_csv(path)
+def _read_binary(path: Path, suffix: str) -> Any:
     try:
         return pd.read_parquet(path) if suffix == ".parquet" else need("geopandas").read_file(path)
     except UNREADABLE as error:
@@ -159,16 +158,13 @@ def _read_csv(path: Path) -> Any:
         raise ConfigError("the file is empty") from None
     except pd.errors.ParserError as error:
         reason = str(error).split("C error: ")[-1].strip()
-        raise ConfigError(f"{reason}. {_UNEVEN}") from None
+        raise ConfigError(f"{reason}. {UNEVEN}") from None
     if not isinstance(frame.index, pd.RangeIndex):
-        raise ConfigError(f"rows have more fields than the {frame.shape[1]} names above. {_UNEVEN}")
+        raise ConfigError(f"rows have more fields than the {frame.shape[1]} names above. {UNEVEN}")
     names = next(csv.reader([head], delimiter=separator, skipinitialspace=True))
     if len(names) == frame.shape[1]:
         frame.columns = [n.strip() or old for n, old in zip(names, frame.columns, strict=True)]
     return frame
-
-
-_UNEVEN = "Numbers with a decimal comma need a semicolon between columns"
 
 
 def _has_decimal_comma(column: Any) -> bool:
@@ -177,8 +173,3 @@ def _has_decimal_comma(column: Any) -> bool:
 
 def _is_text(column: Any) -> bool:
     return pd.api.types.is_string_dtype(column) or pd.api.types.is_object_dtype(column)
-
-
-def _has_zone(column: Any) -> bool:
-    """Tell whether dates have offsets, which may differ from row to row."""
-    return bool(column.astype(str).str.contains(r"(?:Z|\d[+-]\d\d:?\d\d)$").any())
