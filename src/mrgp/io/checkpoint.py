@@ -202,12 +202,11 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
     if isinstance(value, np.ndarray):
         arrays.append(np.asarray(value))
         return {"array": len(arrays) - 1}
-    if isinstance(value, tuple) and type(value) in _CLASSES:
-        items = [_encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]
-        return {"class": _name(type(value)), "items": items}
     if isinstance(value, tuple | list):
-        kind = "tuple" if isinstance(value, tuple) else "list"
-        return {kind: [_encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]}
+        items = [_encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]
+        if type(value) in _CLASSES:
+            return {"class": _name(type(value)), "items": items}
+        return {"tuple" if isinstance(value, tuple) else "list": items}
     if isinstance(value, dict):
         pairs = [
             [_encode(k, arrays, where), _encode(v, arrays, f"{where}[{k!r}]")]

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp.config.names import did_you_mean, listed
-from mrgp.io.clock import check_time_unit, instants
+from mrgp.io.quantities import check_time_unit, instants
 from mrgp.io.sides import Side
 from mrgp.supports import Axis
 

@@ -7,7 +7,7 @@ from typing import Any
 import mrgp
 from mrgp.config.schema import ConfigError
 from mrgp.data import Observations
-from mrgp.io.sides import quantities
+from mrgp.io.quantities import quantities_of
 from mrgp.prediction import Prediction
 
 COLUMNS = ("mean", "std", "lower_95", "upper_95")
@@ -114,7 +114,7 @@ def _grid(prediction: Prediction, exceed: float | None, path: Path) -> Any:
 def _by_quantity(prediction: Prediction) -> dict[str, str]:
     """Return the names of the inputs that are longitude, latitude and time."""
     support = prediction.support
-    known = quantities(support.input_names, support.axes)
+    known = quantities_of(support.input_names, support.axes)
     return {quantity: name for name, quantity in known.items() if quantity is not None}
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from mrgp.data import Observations
 from mrgp.io import columns, geography
 from mrgp.io.columns import WHERE, as_list, is_several, order_of
-from mrgp.io.sides import Side, restore, sides_of, support_of
+from mrgp.io.quantities import restore
+from mrgp.io.sides import Side, sides_of, support_of
 from mrgp.prediction import Prediction
 from mrgp.supports import Kind, Product, Support, polygons, product, same_turn
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from mrgp.config.names import LAT, LON, PLANE
 from mrgp.data.axes import LOCAL, NEAREST_POLE, WIDEST
-from mrgp.io.sides import Side, measure, restore
+from mrgp.io.quantities import measure, restore
+from mrgp.io.sides import Side
 from mrgp.supports import Axis, same_turn
 
 EQUATORIAL_KM = 6378.137

@@ -8,10 +8,9 @@ import numpy as np
 
 from mrgp.data import Observations
 from mrgp.io import geography
-from mrgp.io.clock import check_time_unit, wall_clock
 from mrgp.io.columns import as_list, order_of
-from mrgp.io.edges import cells_along, centres_within, numbers_of, tensor
-from mrgp.io.sides import Side, measure, restore, sides_of, support_of
+from mrgp.io.quantities import check_time_unit, restore, wall_clock
+from mrgp.io.sides import Side, cells_along, sides_of, support_of, tensor
 from mrgp.prediction import Prediction
 from mrgp.supports import Boxes, Kind, Points
 
@@ -310,15 +309,14 @@ def _coordinate(side: Side, local: bool, bounded: bool) -> dict[str, Any]:
         attrs["bounds"] = f"{side.name}_bounds"
         ends = np.stack([shown(side.lower), shown(side.upper)], 1)
         found[attrs["bounds"]] = ((side.name, "bounds"), ends)
-    centres = side.lower if side.flat else centres_within(side.lower, side.upper)
-    return {side.name: (side.name, shown(centres), attrs)} | found
+    return {side.name: (side.name, shown(side.centres), attrs)} | found
 
 
 def _alike(grid: Any, along: list[Side], like: Any) -> Any:
     """Lend a grid the coordinates, attributes and order of the one that it came from."""
     for side in along:
         lent = like.coords.get(side.name)
-        cells = None if lent is None else _cells_at(side, lent.to_numpy())
+        cells = None if lent is None else side.cells_at(lent.to_numpy())
         if lent is None or cells is None:
             raise ValueError(
                 f"to_grid: the coordinates of like= along {side.name!r} are not one in each cell."
@@ -327,15 +325,3 @@ def _alike(grid: Any, along: list[Side], like: Any) -> Any:
         grid = grid.isel({side.name: cells})
         grid[side.name] = (side.name, lent.to_numpy(), lent.attrs | bounds)
     return grid.transpose(*(d for d in like.dims if d in grid.dims), ...)
-
-
-def _cells_at(side: Side, values: np.ndarray) -> np.ndarray | None:
-    """Return the cell of each coordinate, if each cell has one."""
-    numbers, clock = numbers_of(values, "s", f"to_grid: like= along {side.name!r}")
-    if side.axis is not None and (clock is None) != (side.quantity == "time"):
-        numbers = measure(numbers, side.axis)
-    cells = np.abs(numbers[:, None] - 0.5 * (side.lower + side.upper)).argmin(1)
-    slack = 1e-6 * (np.ptp(side.upper) or 1.0)
-    inside = (numbers >= side.lower[cells] - slack) & (numbers <= side.upper[cells] + slack)
-    whole = np.array_equal(np.sort(cells), np.arange(len(side.lower)))
-    return cells if whole and inside.all() else None

@@ -14,7 +14,8 @@ from mrgp.data import harmonise
 from mrgp.inference import Fit
 from mrgp.io.files import read_coordinate, told
 from mrgp.io.frames import from_frame
-from mrgp.io.sides import quantities, sides_of
+from mrgp.io.quantities import quantities_of
+from mrgp.io.sides import sides_of
 from mrgp.io.sources import projected
 from mrgp.prediction import Prediction
 from mrgp.supports import Support
@@ -69,7 +70,7 @@ def _on_earth(
 def grid_support(text: str, fit: Fit) -> Support:
     """Make a grid of points of "lon=-0.5:0.3:0.01,lat=51.3:51.7:0.01,time=2022-02-19T12:00"."""
     sides: dict[str, Any] = {}
-    known = quantities(fit.inputs, fit.axes)
+    known = quantities_of(fit.inputs, fit.axes)
     for part in filter(None, map(str.strip, text.split(","))):
         name, _, span = (piece.strip() for piece in part.partition("="))
         if name not in fit.inputs or not span:
@@ -139,7 +140,7 @@ def _columns(name: str, frame: Any, config: Config | None) -> tuple[str, ...]:
 
 def _located(fit: Fit) -> dict[str, str]:
     """Return the inputs that a geometry gives, by the names that it gives them."""
-    found = {quantity: name for name, quantity in quantities(fit.inputs, fit.axes).items()}
+    found = {quantity: name for name, quantity in quantities_of(fit.inputs, fit.axes).items()}
     if "longitude" in found and "latitude" in found:
         return {"lon": found["longitude"], "lat": found["latitude"]}
     if "x" in fit.inputs and "y" in fit.inputs:
@@ -148,7 +149,7 @@ def _located(fit: Fit) -> dict[str, str]:
 
 
 def _crs(fit: Fit) -> str | None:
-    return "EPSG:4326" if "longitude" in quantities(fit.inputs, fit.axes).values() else None
+    return "EPSG:4326" if "longitude" in quantities_of(fit.inputs, fit.axes).values() else None
 
 
 def _typical_date(fit: Fit) -> str:
