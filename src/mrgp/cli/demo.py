@@ -66,7 +66,7 @@ def _draw(
     plot_data(second, simulation.data, title="Data: satellite cells and sensors", **field)
     for place, (name, found) in zip(others, predictions.items(), strict=True):
         plot_map(place, support, found.mean, title=f"{name}: mean (rmse {rmse[name]:.2f})", **field)
-    spread = {"label": f"sd of {LABEL}", "title": "mr-gp: standard deviation"}
+    spread: dict[str, Any] = {"label": f"sd of {LABEL}", "title": "mr-gp: standard deviation"}
     plot_map(last, support, predictions["mr-gp"].std, colours=SPREAD_COLOURS, **spread)
     for place in axes.flat:
         place.set(xlabel="east (km)", ylabel="north (km)")

@@ -127,7 +127,7 @@ def _columns(name: str, frame: Any, config: Config | None) -> tuple[str, ...]:
 
     timed = kind == "time"
     # A source's windows come before a name: its column of times may be where windows start.
-    wanted = [(s.start, s.end) for s in sources if timed]
+    wanted: list[tuple[Any, ...]] = [(s.start, s.end) for s in sources if timed]
     wanted += [(f"{name}_{start}", f"{name}_{end}") for start, end in WINDOWS]
     wanted += [(name,), *alike(c for s in sources for c in s.x)]
     wanted += [(first(there, STARTS), first(there, ENDS))] if timed else []

@@ -146,7 +146,8 @@ def _width(width: Any, axis: Axis | None, label: str) -> float:
     import pandas as pd
 
     try:
-        number = pd.Timedelta(width) / pd.Timedelta(seconds=axis.step) if axis else float(width)
+        duration: Any = pd.Timedelta(width) if axis else width
+        number = duration.total_seconds() / axis.step if axis else float(width)
     except (TypeError, ValueError):
         number = np.nan
     if not 0 < number < np.inf:
