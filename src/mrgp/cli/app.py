@@ -115,9 +115,10 @@ def answer(content: dict[str, Any], as_json: bool, *lines: object) -> None:
 
     Numbers that are none are null, as JSON has no other word.
     """
-    if not as_json:
-        return say(*lines)
-    return typer.echo(json.dumps(_plain(content), allow_nan=False))
+    if as_json:
+        typer.echo(json.dumps(_plain(content), allow_nan=False))
+    else:
+        say(*lines)
 
 
 def _plain(value: Any) -> Any:

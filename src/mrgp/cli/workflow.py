@@ -135,9 +135,10 @@ def evaluate(
         found = predict_values(loaded, observed)
         scores[observed.process] = mrgp.evaluate(found, observed.y)
     if as_json:
-        return answer(saved.by_process(scores), as_json)
+        answer(saved.by_process(scores), as_json)
+        return
     rows = [[*process, *(f"{s[name]:.4g}" for name in SCORES)] for process, s in scores.items()]
-    return show(["source", "task", *SCORES], rows)
+    show(["source", "task", *SCORES], rows)
 
 
 @app.command()

@@ -51,8 +51,10 @@ def match(names: Sequence[str], inputs: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for fits in rounds:
         for name in (name for name in names if name not in found):
-            left = [given for given in inputs if given not in found.values()]
-            found |= dict([(name, given) for given in left if fits(name, given)][:1])
+            left = (given for given in inputs if given not in found.values())
+            given = next((given for given in left if fits(name, given)), None)
+            if given is not None:
+                found[name] = given
     return {name: found[name] for name in names if name in found}
 
 

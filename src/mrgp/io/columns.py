@@ -82,7 +82,7 @@ def _numbers(column: Any) -> Numbers:
 def point(frame: Any, name: Any, unit: str) -> Side:
     """Return a column of numbers or dates as an input at which regions are points."""
     column = column_of(frame, name)
-    if _is_periods(column):
+    if is_periods(column):
         raise TypeError(
             f"{WHERE}: column {name!r} holds periods, which are windows, not points. Give it as"
             f" start={name!r}."
@@ -94,13 +94,13 @@ def point(frame: Any, name: Any, unit: str) -> Side:
 def window(frame: Any, start: Any, end: Any, unit: str) -> Side:
     """Return two columns, or one of periods, as an input along which regions are windows."""
     first = column_of(frame, start)
-    periods = _is_periods(first)
+    periods = is_periods(first)
     if end is None and not periods:
         raise ValueError(f"{WHERE}: start={start!r} needs end=, the column of where windows end.")
     end = start if end is None else end
     last = column_of(frame, end)
     first = first.dt.start_time if periods else first
-    last = (last + 1).dt.start_time if _is_periods(last) else last
+    last = (last + 1).dt.start_time if is_periods(last) else last
     if _is_dated(first) != _is_dated(last):
         raise TypeError(
             f"{WHERE}: one of {start!r} and {end!r} holds dates and the other does not."
@@ -205,10 +205,9 @@ def order_of(names: Sequence[str], inputs: Any, where: str) -> tuple[list[int], 
     return list(range(len(names))), given
 
 
-def _is_periods(column: Any) -> bool:
-    import pandas as pd
-
-    return isinstance(column.dtype, pd.PeriodDtype)
+def is_periods(column: Any) -> bool:
+    """Tell whether a column holds periods, such as months."""
+    return column.dtype.name.startswith("period")
 
 
 def _is_dated(column: Any) -> bool:

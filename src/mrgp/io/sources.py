@@ -4,13 +4,12 @@ import warnings
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from mrgp.config.names import PLANE, kind_of, listed, match, offer
 from mrgp.config.schema import Config, ConfigError, Source
 from mrgp.data import Dataset, Observations, below_limit
-from mrgp.io.columns import as_list, column_of
+from mrgp.io.columns import as_list, column_of, is_periods
 from mrgp.io.files import check_numbers, read_coordinate, read_frame, read_grid, told
 from mrgp.io.frames import from_frame
 from mrgp.io.grids import from_grid
@@ -90,7 +89,7 @@ def _used(source: Source, frame: Any) -> Any:
         for column in (c for c in as_list(getattr(source, key)) if isinstance(c, str)):
             found = column_of(frame, column, f", which {key} = names")
             used[column] = read(found, f"column {column!r}")
-    periods = source.start and isinstance(frame[source.start].dtype, pd.PeriodDtype)
+    periods = source.start and is_periods(frame[source.start])
     if (source.start is None) != (source.end is None) and not periods:
         given, lost = ("start", "end") if source.start else ("end", "start")
         raise ConfigError(f"{given} = needs {lost} = too, the column of where windows {lost}")
