@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import mrgp
-from mrgp.cli import app
+from mrgp.cli import app, command
 
 
 def test_demo_fits_scores_and_draws(tmp_path):
@@ -35,6 +35,18 @@ def test_info_describes_a_saved_fit(tmp_path):
     result = CliRunner().invoke(app, ["info", str(tmp_path / "fit")])
     assert result.stdout.startswith(fit.summary())
     assert "inputs: x1" in result.stdout
+
+
+def test_run_shows_its_table_unless_told_to_be_quiet(tmp_path, capsys):
+    asked = ["run", "dependent", "--quick", "--seeds", "1", "--models", "single-gp"]
+    asked += ["--out", str(tmp_path)]
+    assert command(asked) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "dependent: mean ± sd over seeds" in lines[0]
+    assert any("single-gp" in line for line in lines)
+    assert lines[-1] == f"wrote {tmp_path / 'dependent'}"
+    assert command([*asked, "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(

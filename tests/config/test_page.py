@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mrgp.config import Config, Source, read_config
-from mrgp.config.schema import GRIDS, OF_EXPERIMENTS, SHAPES, TABLES
-from mrgp.config.writing import KINDS
+from mrgp.config.checking import read_config
+from mrgp.config.schema import GRIDS, OF_EXPERIMENTS, SHAPES, TABLES, Config, Source
 from mrgp.experiments import ModelSpec
+from mrgp.io.exports import KINDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 KEYS = {

@@ -11,9 +11,9 @@ import xarray as xr
 
 import mrgp
 from mrgp.cli import command
-from mrgp.config import guess
 from mrgp.datasets import cams
 from mrgp.datasets.loaded import Loaded
+from mrgp.io.guessing import guess
 
 LON = np.array([0.15, 0.25, 359.75, 359.85, 359.95, 0.05])
 LAT = np.array([51.65, 51.55, 51.45, 51.35])

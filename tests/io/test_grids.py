@@ -9,7 +9,7 @@ import xarray as xr
 from hypothesis import given
 
 import mrgp
-from mrgp.io.cells import centres_within, edges_between
+from mrgp.io.sides import centres_within, edges_between
 
 QUICK = mrgp.LBFGS(max_steps=3, starts=1, candidates=0)
 LON, LAT = {"standard_name": "longitude"}, {"units": "degrees_north"}

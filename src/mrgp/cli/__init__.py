@@ -1,7 +1,7 @@
 """The command line: demo, init, fit, predict, evaluate, report, info, data, run."""
 
-from mrgp.cli import data, demo, fits, reporting, running
+from mrgp.cli import data, demo, runs, workflow
 from mrgp.cli.app import app, command, main
-from mrgp.cli.running import parse_seeds
+from mrgp.cli.runs import parse_seeds
 
-__all__ = ["app", "command", "data", "demo", "fits", "main", "parse_seeds", "reporting", "running"]
+__all__ = ["app", "command", "data", "demo", "main", "parse_seeds", "runs", "workflow"]

@@ -1,19 +1,25 @@
 """The application: what all commands share, and how errors are told."""
 
+import json
+import math
 import sys
 import traceback
 import warnings
+from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 import mrgp
 from mrgp.inference import Bar, Lines, Progress, Silent
 
 EVERYWHERE = {"--quiet": "quiet", "--verbose": "verbose"}
 MOST_LINES = 6
+TABLE_WIDTH = 170
 STOPPED = 130
 EXPECTED = (ValueError, TypeError, OSError, ImportError, mrgp.FitError)
 _MORE = "--verbose shows where"
@@ -87,15 +93,48 @@ def _brief(text: str) -> str:
     return "\n".join(lines)
 
 
-def is_quiet() -> bool:
-    """Tell whether the user wants no lines."""
-    return "quiet" in asked
-
-
-def say(text: str) -> None:
-    """Write a line, unless the user wants none."""
+def say(*lines: object) -> None:
+    """Write lines, unless the user wants none."""
     if "quiet" not in asked:
-        typer.echo(text)
+        typer.echo("\n".join(map(str, lines)))
+
+
+def show(header: Iterable[str], rows: Iterable[Iterable[str]], title: str | None = None) -> None:
+    """Write a table, unless the user wants none."""
+    table = Table(*header, title=title)
+    for row in rows:
+        table.add_row(*row)
+    # A narrow terminal scrolls or wraps whole lines; squeezed columns cannot be read.
+    console = Console(quiet="quiet" in asked)
+    console.width = max(console.width, TABLE_WIDTH)
+    console.print(table)
+
+
+def answer(content: dict[str, Any], as_json: bool, *lines: object) -> None:
+    """Print one JSON object if asked for, and lines otherwise.
+
+    Numbers that are none are null, as JSON has no other word.
+    """
+    if as_json:
+        typer.echo(json.dumps(_plain(content), allow_nan=False))
+    else:
+        say(*lines)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def check_file(path: Path, suffixes: Collection[str] = (), option: str = "--out") -> None:
+    """Refuse what is no file of the kind that is written, before anything is computed for it."""
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise ValueError(f"{option} {path} must end in {' or '.join(suffixes)}.")
+    if path.is_dir():
+        raise ValueError(f"{option} {path} is a folder; give the name of a file.")
 
 
 def progress(title: str) -> Progress:

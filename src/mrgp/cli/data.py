@@ -1,14 +1,15 @@
 """Measurements from the services that publish them, into a file."""
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mrgp.cli.app import app, say
+from mrgp.cli.app import app, check_file, say
+from mrgp.config.schema import TABLES
+from mrgp.datasets import aurn, cams, laqn
+from mrgp.io.exports import check_out, write
 
-WRITERS = {".csv": "to_csv", ".parquet": "to_parquet"}
 Out = Annotated[Path, typer.Option("--out", "-o", help="File to write: .csv or .parquet.")]
 Species = Annotated[str, typer.Option(help="What was measured: NO2, PM10, PM25, O3, ...")]
 
@@ -28,12 +29,11 @@ def load_laqn(
     base: Annotated[str | None, typer.Option(help="Another address of the service.")] = None,
 ) -> None:
     """Load hourly means of the London Air Quality Network."""
-    from mrgp.datasets import laqn
-
-    writer = _writer(out)
+    _check(out)
     options: dict[str, Any] = {} if base is None else {"base": base}
     codes = None if sites is None else [code for code in sites.split(",") if code.strip()]
-    _write(laqn(species, start, end, sites=codes, group=group, cache=cache, **options), out, writer)
+    loaded = laqn(species, start, end, sites=codes, group=group, cache=cache, **options)
+    _write(loaded.frame, out, loaded)
 
 
 @data_app.command("aurn")
@@ -46,10 +46,9 @@ def load_aurn(
     ] = None,
 ) -> None:
     """Bring hourly means of the Automatic Urban and Rural Network into one form."""
-    from mrgp.datasets import aurn
-
-    writer = _writer(out)
-    _write(aurn(file, species, sites=sites), out, writer)
+    _check(out)
+    loaded = aurn(file, species, sites=sites)
+    _write(loaded.frame, out, loaded)
 
 
 @data_app.command("cams")
@@ -60,28 +59,18 @@ def load_cams(
     level: Annotated[float, typer.Option(help="Height in metres.")] = 0.0,
 ) -> None:
     """Bring a forecast or reanalysis of CAMS into a grid that `mrgp init` knows."""
-    from mrgp.datasets import cams
-
-    if out.suffix != ".nc":
-        raise ValueError(f"--out {out} must end in .nc.")
+    _check(out, (".nc",))
     grid = cams(file, species, level=level)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    grid.to_dataset(name=str(grid.name)).to_netcdf(out, engine="h5netcdf")
-    say(f"{grid.name}: {dict(grid.sizes)}, {grid.attrs.get('units', 'no units')}")
-    say(f"wrote {out}")
+    account = f"{grid.name}: {dict(grid.sizes)}, {grid.attrs.get('units', 'no units')}"
+    _write(grid.to_dataset(name=str(grid.name)), out, account)
 
 
-def _write(loaded: Any, out: Path, writer: str) -> None:
-    out.parent.mkdir(parents=True, exist_ok=True)
-    getattr(loaded.frame, writer)(out, index=False)
-    say(str(loaded))
-    say(f"wrote {out}")
+def _check(out: Path, kinds: tuple[str, ...] = TABLES) -> None:
+    """Refuse a file that cannot be written, before anything is loaded."""
+    check_file(out, kinds)
+    check_out(out)
 
 
-def _writer(out: Path) -> str:
-    """Return the method of a frame that writes a file, before anything is loaded."""
-    if out.suffix not in WRITERS:
-        raise ValueError(f"--out {out} must end in {' or '.join(WRITERS)}.")
-    if out.suffix == ".parquet" and find_spec("pyarrow") is None:
-        raise ValueError("Parquet files need pyarrow: pip install 'mrgp[io]', or write a .csv.")
-    return WRITERS[out.suffix]
+def _write(made: Any, out: Path, account: object) -> None:
+    write(made, out)
+    say(account, f"wrote {out}")

@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 import mrgp
-from mrgp.cli.app import app, progress
+from mrgp.cli.app import app, progress, say, show
 from mrgp.datasets import Simulation, city
+
+SCORES = {"rmse": ".2f", "mae": ".2f", "crps": ".2f", "coverage_95": ".3f", "width_95": ".2f"}
+LABEL = "NO2 (ug/m3)"
 
 
 @app.command()
@@ -20,46 +21,36 @@ def demo(
     """Simulate a city seen by sensors and a satellite, fuse both, and compare with baselines."""
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out {out} is a file; give a folder.")
-    console = Console()
     simulation = city(seed)
-    console.print("A simulated city of 20 x 20 km, NO2 in ug/m3; its truth is known.")
-    console.print(f"{simulation.data}\n", highlight=False, soft_wrap=True)
-    names = ("mr-gp", "center-point", "single-gp")
-    predictions = {name: _predict(name, simulation) for name in names}
-    table = Table("model", "rmse", "mae", "crps", "coverage 95 %", "width 95 %")
-    for name, prediction in predictions.items():
-        scores = mrgp.evaluate(prediction, simulation.truth)
-        shown = [scores[k] for k in ("rmse", "mae", "crps")]
-        table.add_row(
-            name,
-            *(f"{value:.2f}" for value in shown),
-            f"{scores['coverage_95']:.3f}",
-            f"{scores['width_95']:.2f}",
-        )
-    console.print(table)
-    console.print(
+    say("A simulated city of 20 x 20 km, NO2 in ug/m3; its truth is known.")
+    say(f"{simulation.data}\n")
+    models = {
+        "mr-gp": (mrgp.MRGP(), simulation.data),
+        "center-point": (mrgp.CenterPoint(mrgp.MRGP()), simulation.data),
+        "single-gp": (mrgp.MRGP(), simulation.data.select(source=simulation.target)),
+    }
+    predictions = {}
+    for name, (model, data) in models.items():
+        fitted = mrgp.fit(model, data, progress=progress(f"fit {name}"))
+        predictions[name] = mrgp.predict(fitted, simulation.support)
+    scores = {name: mrgp.evaluate(p, simulation.truth) for name, p in predictions.items()}
+    rows = [[name, *(f"{found[s]:{SCORES[s]}}" for s in SCORES)] for name, found in scores.items()]
+    show(["model", "rmse", "mae", "crps", "coverage 95 %", "width 95 %"], rows)
+    say(
         "mr-gp averages the field over each cell, center-point takes a cell for its\n"
         "centre, single-gp sees the sensors alone. Scored against the truth on a grid\n"
-        "of 60 x 60 points: lower rmse, mae and crps are better; coverage should be 0.95.",
-        highlight=False,
+        "of 60 x 60 points: lower rmse, mae and crps are better; coverage should be 0.95."
     )
     out.mkdir(parents=True, exist_ok=True)
-    for file in _demo_pictures(simulation, predictions, out):
-        typer.echo(f"wrote {file}")
+    _draw(simulation, predictions, {name: found["rmse"] for name, found in scores.items()}, out)
 
 
-def _predict(name: str, simulation: Simulation) -> mrgp.Prediction:
-    model: Any = mrgp.CenterPoint(mrgp.MRGP()) if name == "center-point" else mrgp.MRGP()
-    data = simulation.data
-    if name == "single-gp":
-        data = data.select(source=simulation.target)
-    fitted = mrgp.fit(model, data, progress=progress(f"fit {name}"))
-    return mrgp.predict(fitted, simulation.support)
-
-
-def _demo_pictures(
-    simulation: Simulation, predictions: dict[str, mrgp.Prediction], out: Path
-) -> list[Path]:
+def _draw(
+    simulation: Simulation,
+    predictions: dict[str, mrgp.Prediction],
+    rmse: dict[str, float],
+    out: Path,
+) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -67,29 +58,21 @@ def _demo_pictures(
 
     from mrgp.plotting import SPREAD_COLOURS, plot_calibration, plot_data, plot_map
 
-    label = "NO2 (ug/m3)"
-    limits = (float(simulation.truth.min()), float(simulation.truth.max()))
-    figure, axes = plt.subplots(2, 3, figsize=(13, 8), layout="constrained")
-    support = simulation.support
-    plot_map(axes[0, 0], support, simulation.truth, label=label, limits=limits, title="Truth")
-    title = "Data: satellite cells and sensors"
-    plot_data(axes[0, 1], simulation.data, label=label, limits=limits, title=title)
-    for place, name in zip((axes[0, 2], axes[1, 0], axes[1, 1]), predictions, strict=True):
-        rmse = mrgp.evaluate(predictions[name], simulation.truth)["rmse"]
-        title = f"{name}: mean (rmse {rmse:.2f})"
-        plot_map(place, support, predictions[name].mean, label=label, limits=limits, title=title)
-    spread = predictions["mr-gp"].std
-    title = "mr-gp: standard deviation"
-    of_label = f"sd of {label}"
-    plot_map(axes[1, 2], support, spread, label=of_label, title=title, colours=SPREAD_COLOURS)
+    support, truth = simulation.support, simulation.truth
+    field: dict[str, Any] = {"label": LABEL, "limits": (float(truth.min()), float(truth.max()))}
+    maps, axes = plt.subplots(2, 3, figsize=(13, 8), layout="constrained")
+    first, second, *others, last = axes.flat
+    plot_map(first, support, truth, title="Truth", **field)
+    plot_data(second, simulation.data, title="Data: satellite cells and sensors", **field)
+    for place, (name, found) in zip(others, predictions.items(), strict=True):
+        plot_map(place, support, found.mean, title=f"{name}: mean (rmse {rmse[name]:.2f})", **field)
+    spread: dict[str, Any] = {"label": f"sd of {LABEL}", "title": "mr-gp: standard deviation"}
+    plot_map(last, support, predictions["mr-gp"].std, colours=SPREAD_COLOURS, **spread)
     for place in axes.flat:
         place.set(xlabel="east (km)", ylabel="north (km)")
-    maps = out / "maps.png"
-    figure.savefig(maps, dpi=120)
-    plt.close(figure)
-    figure, place = plt.subplots(figsize=(5, 5), layout="constrained")
-    plot_calibration(place, predictions, simulation.truth)
-    calibration = out / "calibration.png"
-    figure.savefig(calibration, dpi=120)
-    plt.close(figure)
-    return [maps, calibration]
+    calibration, place = plt.subplots(figsize=(5, 5), layout="constrained")
+    plot_calibration(place, predictions, truth)
+    for file, figure in {"maps.png": maps, "calibration.png": calibration}.items():
+        figure.savefig(out / file, dpi=120)
+        plt.close(figure)
+        say(f"wrote {out / file}")

@@ -1,14 +1,15 @@
 """A saved fit: what it says of itself, what may be asked of it, and the files beside it."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import mrgp
 from mrgp.cli.app import note
-from mrgp.config import Config, ConfigError, Source, read_config, read_data, read_source
-from mrgp.config.names import did_you_mean, listed
-
-PICTURES = (".png", ".pdf", ".svg")
+from mrgp.config.checking import read_config
+from mrgp.config.names import listed, offer
+from mrgp.config.schema import Config, ConfigError, Source
+from mrgp.io.sources import read_data, read_source
 
 
 def account(fit: mrgp.Fit, path: Path) -> dict[str, Any]:
@@ -19,19 +20,15 @@ def account(fit: mrgp.Fit, path: Path) -> dict[str, Any]:
         "status": fit.status.code,
         "reasons": list(fit.reasons),
         "inputs": list(fit.inputs),
-        "values": {f"{s}, {t}": used for (s, t), (used, _) in fit.counts.items()},
-        "missing": {f"{s}, {t}": lost for (s, t), (_, lost) in fit.counts.items()},
+        "values": by_process({process: used for process, (used, _) in fit.counts.items()}),
+        "missing": by_process({process: lost for process, (_, lost) in fit.counts.items()}),
         "parameters": {name: value.tolist() for name, value in fit.parameters().items()},
     }
 
 
-def make_room(out: Path, config: Path) -> None:
-    """Make the folder of a fit before it is fitted, and refuse a file that is in use."""
-    if out.is_dir():
-        raise ValueError(f"--out {out} is a folder; give the name of a file.")
-    if config.resolve() in (out.resolve(), beside(out).resolve()):
-        raise ValueError(f"--out {out} would write over {config}; give another name.")
-    out.parent.mkdir(parents=True, exist_ok=True)
+def by_process(found: dict[tuple[str, str], Any]) -> dict[str, Any]:
+    """Return what is known of processes under names that JSON knows."""
+    return {f"{source}, {task}": value for (source, task), value in found.items()}
 
 
 def note_units(data: mrgp.Dataset) -> None:
@@ -48,16 +45,8 @@ def note_units(data: mrgp.Dataset) -> None:
 def check_asked(fit: mrgp.Fit, task: str | None, source: str | None, noise: bool) -> str | None:
     """Refuse a task or source that was not fitted; return the task of a source with one."""
     sources = dict.fromkeys(s for s, t in fit.processes if task in (None, t))
-    if task is not None and task not in fit.tasks:
-        raise ValueError(
-            f"--task {task!r} was not fitted; the fit has {listed(fit.tasks)}."
-            f"{did_you_mean(task, fit.tasks)}"
-        )
-    if source is not None and source not in sources:
-        raise ValueError(
-            f"--source {source!r} was not fitted; the fit has {listed(sources)}."
-            f"{did_you_mean(source, sources)}"
-        )
+    check_fitted("--task", task, fit.tasks)
+    check_fitted("--source", source, sources)
     tasks = dict.fromkeys(t for s, t in fit.processes if source in (None, s))
     if task is None and len(tasks) > 1:
         raise ValueError(f"The fit has several tasks, {listed(tasks)}: say which with --task.")
@@ -66,10 +55,10 @@ def check_asked(fit: mrgp.Fit, task: str | None, source: str | None, noise: bool
     return task or next(iter(tasks))
 
 
-def check_picture(picture: Path | None) -> None:
-    """Refuse a picture of a kind that is not drawn."""
-    if picture is not None and picture.suffix.lower() not in PICTURES:
-        raise ValueError(f"--picture {picture} must end in {' or '.join(PICTURES)}.")
+def check_fitted(option: str, name: str | None, fitted: Collection[str]) -> None:
+    """Refuse a name that is not among those that were fitted."""
+    if name is not None and name not in fitted:
+        raise ConfigError(f"{option} {name!r} was not fitted; the fit has {offer(name, fitted)}")
 
 
 def beside(fit: Path) -> Path:
@@ -82,28 +71,35 @@ def config_of(fit: Path) -> Config | None:
     return read_config(beside(fit)) if beside(fit).is_file() else None
 
 
-def like_a_source(fit: Path, file: Path, source: str | None) -> mrgp.Observations:
-    """Read a file that has the columns of one of the fit's sources."""
-    config = config_of(fit)
-    if config is None:
-        raise ConfigError(f"{beside(fit)} is not there: give a configuration instead of {file}.")
-    name = source or next(iter(config.sources))
-    if name not in config.sources:
-        raise ConfigError(
-            f"--source {name!r} was not fitted; the fit has {listed(config.sources)}."
-            f"{did_you_mean(name, config.sources)}"
-        )
-    Source.check_suffix(file)
-    found = config.sources[name].model_copy(update={"file": file})
-    return read_source(name, found, config, scored=True)
+def fitted_data(path: Path, fit: mrgp.Fit) -> mrgp.Dataset | None:
+    """Return the data of a fit, where the files that its configuration names still have them."""
+    try:
+        config = config_of(path)
+        data = None if config is None else read_data(config)
+    except (ConfigError, OSError, ValueError, TypeError) as error:
+        note(f"note: the data of the fit cannot be read again: {str(error).splitlines()[0]}")
+        return None
+    if data is None or fit.has_data(data):
+        return data
+    note("note: the files of the fit's configuration have other values now; they are not shown.")
+    return None
 
 
 def read_values(path: Path, fit: mrgp.Fit, file: Path, source: str | None) -> mrgp.Dataset:
-    """Read values of sources that were fitted: all of a configuration, or those of one file."""
+    """Read values of sources that were fitted: all of a configuration, or of a file like one's."""
     if file.suffix == ".toml":
         values = read_data(read_config(file), scored=True)
     else:
-        values = mrgp.Dataset([like_a_source(path, file, source)])
+        config = config_of(path)
+        if config is None:
+            raise ConfigError(
+                f"{beside(path)} is not there: give a configuration instead of {file}."
+            )
+        check_fitted("--source", source, config.sources)
+        name = source or next(iter(config.sources))
+        Source.check_suffix(file)
+        found = config.sources[name].model_copy(update={"file": file})
+        values = mrgp.Dataset([read_source(name, found, config, scored=True)])
     for observed in values:
         if observed.process not in fit.processes:
             raise ConfigError(

@@ -31,6 +31,7 @@ WORDS = {
     "literal_error": "must be {expected}",
     "too_short": "needs one at least",
 }
+LINE = re.compile(r'\s*(?:\[\s*(?P<table>[^\]]+?)\s*\]|(?P<key>"[^"]*"|[\w.-]+)\s*=)')
 CALLED = re.compile(r"(\w+)\.__init__\(\) got an unexpected keyword argument ('\w+')")
 
 
@@ -120,15 +121,12 @@ def _line(text: str, loc: list[str]) -> int | None:
     table: list[str] = []
     best, depth = None, 0
     for number, line in enumerate(text.splitlines(), 1):
-        header = re.match(r"\s*\[\s*([^\]]+?)\s*\]", line)
-        name = re.match(r'\s*("[^"]*"|[\w.-]+)\s*=', line)
-        if header:
-            table = header[1].replace('"', "").split(".")
-            keys = table
-        elif name:
-            keys = [*table, *name[1].replace('"', "").split(".")]
-        else:
+        found = LINE.match(line)
+        if found is None:
             continue
+        keys = (found["table"] or found["key"]).replace('"', "").split(".")
+        table = keys if found["table"] else table
+        keys = table if found["table"] else [*table, *keys]
         shared = min(len(keys), len(loc))
         if keys[:shared] == loc[:shared] and shared > depth:
             best, depth = number, shared

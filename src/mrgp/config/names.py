@@ -2,10 +2,11 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 LON = ("lon", "longitude", "lng", "long")
 LAT = ("lat", "latitude")
+PLANE = (("x", "easting", "east"), ("y", "northing", "north"))
 TIME = ("time", "datetime", "date", "timestamp", "measurementdategmt", "date_time", "hour", "day")
 STARTS = ("start", "from", "begin", "time_start", "start_time", "date_start", "start_date")
 ENDS = ("end", "until", "to", "time_end", "end_time", "date_end", "end_date")
@@ -41,21 +42,19 @@ def match(names: Sequence[str], inputs: Sequence[str]) -> dict[str, str]:
     >>> match(["time", "latitude", "longitude"], ["lon", "lat", "time"])
     {'time': 'time', 'latitude': 'lat', 'longitude': 'lon'}
     """
-    found = {name: name for name in names if name in inputs}
-
-    def left() -> list[str]:
-        return [name for name in inputs if name not in found.values()]
-
-    for name in names:
-        kind = kind_of(name)
-        same = [given for given in left() if kind is not None and kind_of(given) == kind]
-        if name not in found and same:
-            found[name] = same[0]
-    for name in names:
+    rounds: tuple[Callable[[str, str], bool], ...] = (
+        lambda name, given: name == given,
+        lambda name, given: kind_of(name) == kind_of(given) is not None,
         # A name that means something else is not taken for what is left.
-        other = [given for given in left() if None in (kind_of(name), kind_of(given))]
-        if name not in found and other:
-            found[name] = other[0]
+        lambda name, given: None in (kind_of(name), kind_of(given)),
+    )
+    found: dict[str, str] = {}
+    for fits in rounds:
+        for name in (name for name in names if name not in found):
+            left = (given for given in inputs if given not in found.values())
+            given = next((given for given in left if fits(name, given)), None)
+            if given is not None:
+                found[name] = given
     return {name: found[name] for name in names if name in found}
 
 
@@ -64,6 +63,16 @@ def did_you_mean(name: str, known: Iterable[object]) -> str:
     names = {str(k).lower(): str(k) for k in known}
     near = difflib.get_close_matches(name.lower(), names, 1, 0.6)
     return f" Did you mean {names[near[0]]!r}?" if near else ""
+
+
+def offer(name: str, known: Iterable[object]) -> str:
+    """Return the names that are there, and the nearest to one that is not.
+
+    >>> offer("tine", ["time", "lon"])
+    "time, lon. Did you mean 'time'?"
+    """
+    known = list(known)
+    return f"{listed(known)}.{did_you_mean(name, known)}"
 
 
 def listed(names: Iterable[object], most: int = 12) -> str:

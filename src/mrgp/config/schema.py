@@ -10,15 +10,7 @@ from mrgp.experiments import ModelSpec
 TABLES = (".csv", ".parquet")
 GRIDS = (".nc", ".zarr")
 SHAPES = (".geojson", ".gpkg", ".shp")
-OF_EXPERIMENTS = (
-    "preset",
-    "sources",
-    "tasks",
-    "weights",
-    "hyperparameters",
-    "own_tasks",
-    "sample",
-)
+OF_EXPERIMENTS = ("preset", "sources", "tasks", "weights", "hyperparameters", "own_tasks", "sample")
 
 
 class ConfigError(ValueError):

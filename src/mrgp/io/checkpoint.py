@@ -1,6 +1,7 @@
 """Save and load a fit: one zip of a JSON header and NumPy arrays, nothing executable."""
 
 import dataclasses
+import functools
 import io
 import json
 import zipfile
@@ -18,6 +19,8 @@ from mrgp.inference import Fit
 
 SCHEMA = 6
 HEADER = "header.json"
+DAMAGE = (KeyError, TypeError, AttributeError, RecursionError, OSError, zlib.error)
+DAMAGE += (json.JSONDecodeError,)
 
 _CLASSES = (
     Fit,
@@ -163,10 +166,9 @@ def load(path: Any, types: Sequence[type] = ()) -> Fit:
         try:
             header = json.loads(archive.read(HEADER))
             schema = int(header["schema"])
-            fit = None if schema != SCHEMA else _decode(header["fit"], _Arrays(archive), registry)
-        except (KeyError, TypeError, AttributeError, RecursionError, OSError, zlib.error) as error:
-            raise ValueError(f"load: {path} is damaged ({error}). Save the fit again.") from None
-        except json.JSONDecodeError as error:
+            array = functools.partial(_array, archive)
+            fit = None if schema != SCHEMA else _decode(header["fit"], array, registry)
+        except DAMAGE as error:
             raise ValueError(f"load: {path} is damaged ({error}). Save the fit again.") from None
     if schema != SCHEMA:
         newer = schema > SCHEMA
@@ -181,15 +183,8 @@ def load(path: Any, types: Sequence[type] = ()) -> Fit:
     return fit
 
 
-class _Arrays:
-    """The arrays of an archive, by number."""
-
-    def __init__(self, archive: zipfile.ZipFile):
-        self.archive = archive
-
-    def __call__(self, number: int) -> np.ndarray:
-        content = io.BytesIO(self.archive.read(_member(number)))
-        return np.load(content, allow_pickle=False)
+def _array(archive: zipfile.ZipFile, number: int) -> np.ndarray:
+    return np.load(io.BytesIO(archive.read(_member(number))), allow_pickle=False)
 
 
 def _member(number: int) -> str:
@@ -218,12 +213,11 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
         if known is None:
             arrays.append(value)
         return {"array": len(arrays) - 1 if known is None else known}
-    if isinstance(value, tuple) and type(value) in _CLASSES:
-        items = [_encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]
-        return {"class": _name(type(value)), "items": items}
     if isinstance(value, tuple | list):
-        kind = "tuple" if isinstance(value, tuple) else "list"
-        return {kind: [_encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]}
+        items = [_encode(v, arrays, f"{where}[{i}]") for i, v in enumerate(value)]
+        if type(value) in _CLASSES:
+            return {"class": _name(type(value)), "items": items}
+        return {"tuple" if isinstance(value, tuple) else "list": items}
     if isinstance(value, dict):
         pairs = [
             [_encode(k, arrays, where), _encode(v, arrays, f"{where}[{k!r}]")]

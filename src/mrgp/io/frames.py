@@ -1,19 +1,19 @@
 """Data frames in and out: pandas and geopandas."""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from mrgp.data import Observations
-from mrgp.io import geography
-from mrgp.io.columns import Table, as_list, is_several
-from mrgp.io.sides import Side, order_of, restore, sides_of, support_of
+from mrgp.io import columns, geography
+from mrgp.io.columns import WHERE, as_list, is_several, order_of
+from mrgp.io.quantities import restore
+from mrgp.io.sides import Side, sides_of, support_of
 from mrgp.prediction import Prediction
 from mrgp.supports import Kind, Product, Support, polygons, product, same_turn
-
-WHERE = "from_frame"
 
 
 def from_frame(
@@ -65,50 +65,38 @@ def from_frame(
     >>> from_frame(frame, y="no2", start="date", end="until").support
     Boxes(2 means: date 2018-06-18T00:00 to 2018-06-18T02:00, width 1 h)
     """
-    columns, starts, ends = as_list(x), as_list(start), as_list(end)
+    points, starts, ends = as_list(x), as_list(start), as_list(end)
     several = is_several(y)
     y = as_list(y) if several else y
-    wanted = [*columns, *starts, *ends, *as_list(y), *as_list(geometry)]
-    table = Table.of(frame, wanted, WHERE)
-    if not (columns or starts or geometry is not None):
+    wanted = [*points, *starts, *ends, *as_list(y), *as_list(geometry)]
+    frame = columns.check_frame(frame, wanted)
+    if not (points or starts or geometry is not None):
         raise ValueError(
             f"{WHERE}: say where the values are: x= for columns of coordinates, start= and end= for"
             " windows, geometry= for a column of geometries."
         )
     if ends and len(starts) != len(ends):
         raise ValueError(f"{WHERE}: start= and end= need as many columns; got {starts} and {ends}.")
-    sides = [table.point(column, time_unit) for column in columns]
-    windows = zip(starts, ends or [None] * len(starts), strict=True)
-    sides += [table.window(first, last, time_unit) for first, last in windows]
+    sides = [columns.point(frame, name, time_unit) for name in points]
+    windows = itertools.zip_longest(starts, ends)
+    sides += [columns.window(frame, first, last, time_unit) for first, last in windows]
     if geometry is None:
         support = _on_sides(_located(sides, crs), inputs, kind)
     else:
-        shapes = geography.read_geometry(
-            table.column(geometry), crs, f"{WHERE}: column {geometry!r}"
-        )
+        shapes = geography.read_geometry(columns.column_of(frame, geometry), crs, WHERE)
         support = _on_geometry(shapes, sides, inputs, kind, spacing)
     if y is None:
         return support
+    own = {"task": task, "units": units, "noise_variance": noise_variance, "limit": limit}
     made = []
     for column in as_list(y):
-        noise, least = (
-            table.values(given) if isinstance(given, str) else given
-            for given in (
-                _of_column(noise_variance, column, y, "noise_variance"),
-                _of_column(limit, column, y, "limit"),
-            )
-        )
-        made.append(
-            Observations(
-                support,
-                table.values(column),
-                task=_of_column(task, column, y, "task") or str(column),
-                name=name or "source",
-                noise_variance=noise,
-                limit=least,
-                units=_of_column(units, column, y, "units"),
-            )
-        )
+        given = {argument: _of_column(own[argument], column, y, argument) for argument in own}
+        for argument in ("noise_variance", "limit"):
+            if isinstance(given[argument], str):
+                given[argument] = columns.values(frame, given[argument])
+        given["task"] = given["task"] or str(column)
+        values = columns.values(frame, column)
+        made.append(Observations(support, values, name=name or "source", **given))
     return tuple(made) if several else made[0]
 
 
@@ -125,14 +113,8 @@ def to_frame(item: Observations | Prediction, level: float = 0.95) -> Any:
     regions, shapes = _regions(item.support)
     if isinstance(item, Prediction):
         lower, upper = item.interval(level)
-        percent = f"{100 * level:.10g}"
-        values = {
-            "mean": item.mean,
-            "std": item.std,
-            f"lower_{percent}": lower,
-            f"upper_{percent}": upper,
-        }
-        source = item.source
+        source, of = item.source, f"{100 * level:.10g}"
+        values = {"mean": item.mean, "std": item.std, f"lower_{of}": lower, f"upper_{of}": upper}
     else:
         values, source = {item.task: item.y}, item.name
         if item.noise_variance is not None:
@@ -154,11 +136,7 @@ def to_frame(item: Observations | Prediction, level: float = 0.95) -> Any:
 
 def _on_sides(sides: list[Side], inputs: Any, kind: Kind) -> Support:
     order, names = order_of([side.name for side in sides], inputs, WHERE)
-    return support_of(_renamed([sides[i] for i in order], names), kind)
-
-
-def _renamed(sides: list[Side], names: Any) -> list[Side]:
-    return [dataclasses.replace(s, name=name) for s, name in zip(sides, names, strict=True)]
+    return support_of([sides[i] for i in order], kind, names)
 
 
 def _located(sides: list[Side], crs: Any) -> list[Side]:
@@ -170,8 +148,7 @@ def _located(sides: list[Side], crs: Any) -> list[Side]:
         if side.axis is not None:
             raise TypeError(f"{WHERE}: column {side.name!r} holds dates, not coordinates.")
     located = list(sides)
-    lon, lat = geography.to_degrees(sides[i], sides[j], crs, WHERE)
-    located[i], located[j] = geography.localise(lon, lat, WHERE)
+    located[i], located[j] = geography.locate(sides[i], sides[j], crs, WHERE)
     return located
 
 
@@ -190,37 +167,34 @@ def _on_geometry(
             f"{WHERE}: the inputs of polygons stay together, {plane[0]!r} before {plane[1]!r}; got"
             f" inputs={names}."
         )
+
+    def beside(part: slice) -> list[Support]:
+        chosen = [sides[i - 2] for i in order[part]]
+        return [support_of(chosen, kind, names[part])] if chosen else []
+
     regions = polygons(shapes, spacing=spacing, inputs=names[first : first + 2], kind=kind)
     regions = dataclasses.replace(regions, axes=axes)
-    ordered = _renamed(
-        [sides[i - 2] for i in order if i > 1], [*names[:first], *names[first + 2 :]]
-    )
-    parts = (ordered[:first], ordered[first:])
-    before, after = ([support_of(part, kind)] if part else [] for part in parts)
-    joined = (*before, regions, *after)
+    joined = [*beside(slice(first)), regions, *beside(slice(first + 2, None))]
     return product(*joined) if len(joined) > 1 else regions
 
 
-def _of_column(value: Any, column: Any, columns: Any, argument: str) -> Any:
+def _of_column(value: Any, column: Any, y: Any, argument: str) -> Any:
     """Return what belongs to one of several columns: from a mapping, a list, or one for all."""
+    names = as_list(y)
     if isinstance(value, Mapping):
-        unknown = [key for key in value if key not in as_list(columns)]
+        unknown = [key for key in value if key not in names]
         if unknown:
             raise ValueError(
-                f"{WHERE}: {argument}= names {unknown[0]!r}, which is not among y={columns!r}."
+                f"{WHERE}: {argument}= names {unknown[0]!r}, which is not among y={y!r}."
             )
         return value.get(column)
-    if is_several(value) and (is_several(columns) or argument != "noise_variance"):
-        each = as_list(value)
-        if len(each) != len(as_list(columns)):
-            raise ValueError(
-                f"{WHERE}: {argument}= needs one for each of y={columns!r}; got {value!r}."
-            )
-        return each[as_list(columns).index(column)]
-    if argument == "task" and value is not None and len(as_list(columns)) > 1:
+    if is_several(value) and (is_several(y) or argument != "noise_variance"):
+        if len(as_list(value)) != len(names):
+            raise ValueError(f"{WHERE}: {argument}= needs one for each of y={y!r}; got {value!r}.")
+        return as_list(value)[names.index(column)]
+    if argument == "task" and value is not None and len(names) > 1:
         raise ValueError(
-            f"{WHERE}: {len(as_list(columns))} columns cannot all be the task {value!r}. Give a"
-            " list of tasks."
+            f"{WHERE}: {len(names)} columns cannot all be the task {value!r}. Give a list of tasks."
         )
     return value
 
@@ -228,36 +202,32 @@ def _of_column(value: Any, column: Any, columns: Any, argument: str) -> Any:
 def _regions(support: Support) -> tuple[dict[str, Any], Any]:
     """Return the columns that describe regions, and outlines of polygons where there are any."""
     sides = sides_of(support)
-    shapes, hidden = _outlines(support)
-    columns: dict[str, Any] = {}
-    for d, side in enumerate(sides):
-        if d in hidden:
-            continue
+    shapes, hidden = _outlines(support, sides)
+    found: dict[str, Any] = {}
+    for side in (side for d, side in enumerate(sides) if d not in hidden):
+        lower, upper = (_shown(numbers, side) for numbers in (side.lower, side.upper))
         if side.flat:
-            columns[side.name] = _shown(side.lower, side)
-            continue
-        dated = side.axis is not None and side.axis.quantity == "time"
-        first, last = ("start", "end") if dated else ("lower", "upper")
-        columns[f"{side.name}_{first}"] = _shown(side.lower, side)
-        columns[f"{side.name}_{last}"] = _shown(side.upper, side)
-    return columns, shapes
+            found[side.name] = lower
+        else:
+            first, last = ("start", "end") if side.quantity == "time" else ("lower", "upper")
+            found |= {f"{side.name}_{first}": lower, f"{side.name}_{last}": upper}
+    return found, shapes
 
 
 def _shown(numbers: np.ndarray, side: Side) -> Any:
     values = restore(numbers, side.axis)
-    if side.axis is not None and side.axis.quantity == "longitude":
+    if side.quantity == "longitude":
         return np.where(np.abs(values) > 180, same_turn(values, 0.0), values)
     return values
 
 
-def _outlines(support: Support) -> tuple[Any, tuple[int, ...]]:
+def _outlines(support: Support, sides: list[Side]) -> tuple[Any, tuple[int, ...]]:
     """Return outlines as geometries, and the inputs they stand for."""
-    parts, columns = (support,), (tuple(range(support.dimension)),)
+    parts, columns_of = (support,), (tuple(range(support.dimension)),)
     if isinstance(support, Product):
-        parts, columns = support.parts, support.columns
-    for part, inputs in zip(parts, columns, strict=True):
+        parts, columns_of = support.parts, support.columns
+    for part, inputs in zip(parts, columns_of, strict=True):
         found = getattr(part, "outlines", None)
         if found is not None and len(inputs) == 2:
-            axes = tuple((support.axes or (None,) * support.dimension)[d] for d in inputs)
-            return geography.outlines(found.shapes, axes), inputs
+            return geography.outlines(found.shapes, [sides[d].axis for d in inputs]), inputs
     return None, ()

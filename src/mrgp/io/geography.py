@@ -7,25 +7,21 @@ affine map. A distance along a parallel d degrees away from the centre's latitud
 1.7 % x d x tan(latitude); across a city (d = 0.25, latitude 51.5) that is 0.5 %.
 """
 
-import dataclasses
-from collections.abc import Sequence
+import importlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from mrgp.config.names import LAT, LON, PLANE
 from mrgp.data.axes import LOCAL, NEAREST_POLE, WIDEST
-from mrgp.io.sides import DECIMALS, Side
+from mrgp.io.quantities import measure, restore
+from mrgp.io.sides import Side
 from mrgp.supports import Axis, same_turn
 
 EQUATORIAL_KM = 6378.137
 FLATTENING = 1 / 298.257223563
 DEGREES = ("EPSG:4326", "OGC:CRS84", "WGS84", "WGS 84", 4326)
-EASTWARD = ("lon", "long", "lng", "longitude")
-NORTHWARD = ("lat", "latitude")
-PLANE = (("x", "easting", "east"), ("y", "northing", "north"))
-
-Column = Float[np.ndarray, " n"]
 
 
 def kilometres_per_degree(latitude: float) -> tuple[float, float]:
@@ -38,10 +34,8 @@ def kilometres_per_degree(latitude: float) -> tuple[float, float]:
     bulge = 1 - eccentricity * np.sin(np.radians(latitude)) ** 2
     across = EQUATORIAL_KM / np.sqrt(bulge)
     along = EQUATORIAL_KM * (1 - eccentricity) / bulge**1.5
-    return (
-        float(np.radians(across * np.cos(np.radians(latitude)))),
-        float(np.radians(along)),
-    )
+    lengths = np.radians([across * np.cos(np.radians(latitude)), along])
+    return float(lengths[0]), float(lengths[1])
 
 
 def local_axes(lon: Any, lat: Any, where: str) -> tuple[Axis, Axis]:
@@ -73,12 +67,11 @@ def local_axes(lon: Any, lat: Any, where: str) -> tuple[Axis, Axis]:
     )
 
 
-def localise(lon: Side, lat: Side, where: str) -> tuple[Side, Side]:
+def localise(lon: Side, lat: Side, where: str) -> list[Side]:
     """Write sides in degrees in local kilometres."""
     ends = np.concatenate([lon.lower, lon.upper]), np.concatenate([lat.lower, lat.upper])
     east, north = local_axes(*ends, where)
-    lower, upper = (same_turn(v, east.origin) for v in (lon.lower, lon.upper))
-    return dataclasses.replace(lon, lower=lower, upper=upper).on(east), lat.on(north)
+    return [lon.on(east), lat.on(north)]
 
 
 def is_degrees(crs: Any) -> bool:
@@ -88,9 +81,7 @@ def is_degrees(crs: Any) -> bool:
 
 def find_pair(names: Sequence[str], crs: Any, where: str) -> tuple[int, int]:
     """Return which inputs are the longitude and the latitude, or x and y of a projected CRS."""
-    wanted = (EASTWARD, NORTHWARD)
-    if not is_degrees(crs) and not _crs(crs).is_geographic:
-        wanted = PLANE
+    wanted = (LON, LAT) if is_degrees(crs) or _crs(crs).is_geographic else PLANE
     lowered = [name.lower() for name in names]
     found = [[i for i, name in enumerate(lowered) if name in words] for words in wanted]
     if any(len(matches) != 1 for matches in found):
@@ -101,25 +92,24 @@ def find_pair(names: Sequence[str], crs: Any, where: str) -> tuple[int, int]:
     return found[0][0], found[1][0]
 
 
-def to_degrees(x: Side, y: Side, crs: Any, where: str) -> tuple[Side, Side]:
-    """Bring sides of any CRS to degrees of WGS84; boxes must be in degrees already."""
+def locate(x: Side, y: Side, crs: Any, where: str) -> list[Side]:
+    """Bring sides of any CRS to local kilometres; boxes must be in degrees already."""
     if is_degrees(crs):
-        return x, y
+        return localise(x, y, where)
     if not (x.flat and y.flat):
         raise ValueError(
             f"{where}: boxes of the CRS {crs!r} are not boxes in degrees. Make them polygons"
             " (shapely.box) and give these as geometry=, or leave crs= out for all sources."
         )
-    transformer = _pyproj().Transformer.from_crs(_crs(crs), _crs("EPSG:4326"), always_xy=True)
-    lon, lat = transformer.transform(x.lower, y.lower)
-    return Side("lon", lon, lon), Side("lat", lat, lat)
+    places = need("geopandas").GeoSeries.from_xy(x.lower, y.lower, crs=_crs(crs))
+    return point_sides(places, where)
 
 
-def read_geometry(column: Any, crs: Any, label: str) -> Any:
+def read_geometry(column: Any, crs: Any, where: str) -> Any:
     """Return a geometry column as a GeoSeries of points or of polygons, with its CRS."""
-    geopandas = _geopandas()
+    label = f"{where}: column {column.name!r}"
     try:
-        series = geopandas.GeoSeries(column)
+        series = need("geopandas").GeoSeries(column)
     except TypeError:
         raise TypeError(
             f"{label} must hold geometries; got {column.dtype}. Make them with"
@@ -131,9 +121,8 @@ def read_geometry(column: Any, crs: Any, label: str) -> Any:
             f"{label} is missing or empty in {gaps.sum()} of {len(gaps)} rows, first in row"
             f" {np.argmax(gaps)}. Drop those rows."
         )
-    kinds = series.geom_type.str.removeprefix("Multi")
-    kinds = kinds.where(series.geom_type != "MultiPoint", "MultiPoint")
-    if set(kinds) not in ({"Point"}, {"Polygon"}):
+    kinds = set(series.geom_type)
+    if kinds != {"Point"} and not kinds <= {"Polygon", "MultiPolygon"}:
         counts = ", ".join(f"{n} {kind}" for kind, n in series.geom_type.value_counts().items())
         raise ValueError(
             f"{label} must hold points alone or polygons alone; got {counts}. Read them one by one,"
@@ -157,14 +146,8 @@ def place(geometry: Any, where: str) -> tuple[Any, tuple[Axis, Axis] | None]:
         return geometry.to_numpy(), None
     shapes = geometry.to_crs("EPSG:4326").to_numpy()
     corners = shapely.bounds(shapes)
-    east, north = local_axes(corners[:, [0, 2]], corners[:, [1, 3]], where)
-
-    def localised(xy: Any) -> Any:
-        lon = same_turn(xy[:, 0], east.origin)
-        ends = (lon - east.origin) / east.step, (xy[:, 1] - north.origin) / north.step
-        return np.column_stack(ends)
-
-    return shapely.transform(shapes, localised), (east, north)
+    axes = local_axes(corners[:, [0, 2]], corners[:, [1, 3]], where)
+    return _each(shapes, measure, axes), axes
 
 
 def point_sides(geometry: Any, where: str) -> list[Side]:
@@ -172,51 +155,43 @@ def point_sides(geometry: Any, where: str) -> list[Side]:
     import shapely
 
     shapes, axes = place(geometry, where)
-    names = ("x", "y") if axes is None else ("lon", "lat")
-    numbers = shapely.get_x(shapes), shapely.get_y(shapes)
-    return [
-        Side(name, v, v, axis)
-        for name, v, axis in zip(names, numbers, axes or (None, None), strict=True)
-    ]
+    x, y = shapely.get_coordinates(shapes).T
+    if axes is None:
+        return [Side("x", x, x), Side("y", y, y)]
+    return [Side("lon", x, x, axes[0]), Side("lat", y, y, axes[1])]
 
 
-def outlines(shapes: Any, axes: tuple[Axis | None, ...]) -> Any:
+def outlines(shapes: Any, axes: Sequence[Axis | None]) -> Any:
     """Return the outlines of regions as a GeoSeries, in degrees where the axes are known."""
+    geopandas = need("geopandas")
+    if None in axes:
+        return geopandas.GeoSeries(shapes)
+    return geopandas.GeoSeries(_each(shapes, restore, axes), crs="EPSG:4326")
+
+
+def _each(shapes: Any, change: Callable[..., Any], axes: Sequence[Axis | None]) -> Any:
+    """Change the two coordinates of geometries, each by its axis."""
     import shapely
 
-    east, north = axes
-    if east is None or north is None:
-        return _geopandas().GeoSeries(shapes)
+    def changed(xy: Any) -> Any:
+        return np.column_stack([change(v, axis) for v, axis in zip(xy.T, axes, strict=True)])
 
-    def restored(xy: Any) -> Any:
-        return np.round([east.origin, north.origin] + xy * [east.step, north.step], DECIMALS)
+    return shapely.transform(shapes, changed)
 
-    return _geopandas().GeoSeries(shapely.transform(shapes, restored), crs="EPSG:4326")
+
+def need(package: str) -> Any:
+    """Import a package of the extra `geo`, or say where it comes from."""
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise ImportError(
+            f'This needs {package}, which comes with pip install "mrgp[geo]".'
+        ) from None
 
 
 def _crs(crs: Any) -> Any:
-    pyproj = _pyproj()
+    pyproj = need("pyproj")
     try:
         return pyproj.CRS.from_user_input(crs)
     except pyproj.exceptions.CRSError:
         raise ValueError(f'crs= takes a CRS such as "EPSG:4326"; got {crs!r}.') from None
-
-
-def _pyproj() -> Any:
-    try:
-        import pyproj
-    except ImportError:
-        raise _missing("pyproj") from None
-    return pyproj
-
-
-def _geopandas() -> Any:
-    try:
-        import geopandas
-    except ImportError:
-        raise _missing("geopandas") from None
-    return geopandas
-
-
-def _missing(package: str) -> ImportError:
-    return ImportError(f'This needs {package}, which comes with pip install "mrgp[geo]".')

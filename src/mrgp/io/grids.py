@@ -1,6 +1,5 @@
 """Gridded data in and out: xarray."""
 
-import dataclasses
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -9,12 +8,11 @@ import numpy as np
 
 from mrgp.data import Observations
 from mrgp.io import geography
-from mrgp.io.cells import cells_along, centres_within, numbers_of, tensor
-from mrgp.io.clock import check_time_unit, wall_clock
-from mrgp.io.columns import as_list
-from mrgp.io.sides import Side, order_of, restore, sides_of, support_of
+from mrgp.io.columns import as_list, order_of
+from mrgp.io.quantities import check_time_unit, restore, wall_clock
+from mrgp.io.sides import Side, cells_along, sides_of, support_of, tensor
 from mrgp.prediction import Prediction
-from mrgp.supports import Boxes, Kind, Points, same_turn
+from mrgp.supports import Boxes, Kind, Points
 
 WHERE = "from_grid"
 GEOGRAPHIC = {
@@ -67,36 +65,37 @@ def from_grid(
     grid = _select(array, variable)
     dims = _dims(grid, dims)
     check_time_unit(time_unit, WHERE)
-    points = _of_dims(dict.fromkeys(as_list(instant)), dims, "instant")
-    widths = _of_dims(width, dims, "width")
-    given = _of_dims(bounds, dims, "bounds")
-    edges = _cf_bounds(array, [d for d in dims if d not in {*points, *widths, *given}]) | given
+    points, widths, edges = as_list(instant), dict(width or {}), dict(bounds or {})
+    for argument, given in {"instant": points, "width": widths, "bounds": edges}.items():
+        unknown = [name for name in given if name not in dims]
+        if unknown:
+            raise ValueError(
+                f"{WHERE}: {argument}= names {unknown[0]!r}, but the dimensions are {dims}."
+            )
+    edges |= _cf_bounds(array, [d for d in dims if d not in {*points, *widths, *edges}])
     pair = _degrees(grid, dims, crs)
     sides = []
     for i, dim in enumerate(dims):
         turning = pair is not None and i == pair[0]
-        index = _index(grid, dim)
         ends = None if dim in points else (edges.get(dim), widths.get(dim))
-        sides.append(cells_along(index, dim, ends, time_unit, turning))
+        sides.append(cells_along(_index(grid, dim), dim, ends, time_unit, turning))
     if pair is not None:
         lon, lat = pair
         sides[lon], sides[lat] = geography.localise(sides[lon], sides[lat], WHERE)
     order, names = order_of(dims, inputs, WHERE)
-    index = np.indices([len(sides[i].lower) for i in order]).reshape(len(order), -1)
-    rows = [
-        dataclasses.replace(sides[i][which], name=given)
-        for i, which, given in zip(order, index, names, strict=True)
-    ]
-    support = support_of(rows, kind)
+    along = [sides[i] for i in order]
+    cells = np.indices([len(side.lower) for side in along]).reshape(len(along), -1)
+    rows = [side[which] for side, which in zip(along, cells, strict=True)]
+    support = support_of(rows, kind, names)
     if hasattr(grid, "data_vars"):
         return support
-    shape = [dims[i] for i in order]
+    dims = [dims[i] for i in order]
     return Observations(
         support,
-        _flatten(grid, shape),
+        _flatten(grid, dims),
         task=task or str(grid.name or "value"),
         name=name or "source",
-        noise_variance=_noise(noise_variance, array, grid, shape),
+        noise_variance=_noise(noise_variance, array, grid, dims),
         units=units or grid.attrs.get("units"),
     )
 
@@ -112,13 +111,21 @@ def to_grid(item: Observations | Prediction, like: Any = None, local: bool = Fal
     """
     import xarray as xr
 
-    along, rows, shape = tensor(_grid_sides(item), "to_grid")
-    dims = [side.name for side in along]
+    support = item.support
+    if not isinstance(support, Points | Boxes):
+        raise ValueError(
+            f"to_grid: regions of type {type(support).__name__} are no cells of a grid. Use"
+            " to_frame() instead."
+        )
+    added = {name for field in support.covariates or () for name in field.names}
+    inputs = [side for side in sides_of(support) if side.name not in added]
+    along, rows, shape = tensor(inputs, "to_grid")
 
-    def field(values: np.ndarray, **attrs: str | None) -> Any:
+    def field(values: np.ndarray) -> Any:
         cells = np.empty(len(values))
         cells[rows] = values
-        return dims, cells.reshape(shape), {k: v for k, v in attrs.items() if v is not None}
+        attrs = {} if item.units is None else {"units": item.units}
+        return xr.Variable([side.name for side in along], cells.reshape(shape), attrs)
 
     coordinates: dict[str, Any] = {}
     for side in along:
@@ -126,13 +133,11 @@ def to_grid(item: Observations | Prediction, like: Any = None, local: bool = Fal
     if isinstance(item, Prediction):
         lower, upper = item.interval(0.95)
         values = {"mean": item.mean, "std": item.std, "lower": lower, "upper": upper}
-        fields = {name: field(v, units=item.units) for name, v in values.items()}
-        named = {"task": item.task, "source": item.source}
-        attrs = {k: v for k, v in named.items() if v is not None}
+        attrs = {"task": item.task} | ({"source": item.source} if item.source else {})
+        fields = {name: field(of_regions) for name, of_regions in values.items()}
         grid: Any = xr.Dataset(fields, coordinates, attrs)
     else:
-        _, values, attrs = field(item.y, units=item.units)
-        grid = xr.DataArray(values, coordinates, dims, item.task, attrs)
+        grid = xr.DataArray(field(item.y), coordinates, name=item.task)
     return grid if like is None else _alike(grid, along, like)
 
 
@@ -194,15 +199,6 @@ def _index(grid: Any, dim: str) -> Any:
     return index
 
 
-def _of_dims(given: Mapping[str, Any] | None, dims: list[str], argument: str) -> dict[str, Any]:
-    unknown = [name for name in given or {} if name not in dims]
-    if unknown:
-        raise ValueError(
-            f"{WHERE}: {argument}= names {unknown[0]!r}, but the dimensions are {dims}."
-        )
-    return dict(given or {})
-
-
 def _bounds_name(coordinate: Any) -> str | None:
     return coordinate.attrs.get("bounds", coordinate.encoding.get("bounds"))
 
@@ -235,13 +231,13 @@ def _degrees(grid: Any, dims: list[str], crs: Any) -> tuple[int, int] | None:
                 " all sources, or make the cells polygons and use from_frame(geometry=...)."
             )
         return geography.find_pair(dims, crs, WHERE)
-    found: dict[str, list[int]] = {quantity: [] for quantity in GEOGRAPHIC}
-    for i, dim in enumerate(dims):
-        attrs = grid[dim].attrs if dim in grid.coords else {}
-        for quantity, units in GEOGRAPHIC.items():
-            if attrs.get("standard_name") == quantity or str(attrs.get("units")).lower() in units:
-                found[quantity].append(i)
-    lon, lat = found["longitude"], found["latitude"]
+    marks = [grid[dim].attrs if dim in grid.coords else {} for dim in dims]
+    names = [mark.get("standard_name") for mark in marks]
+    units = [str(mark.get("units")).lower() for mark in marks]
+    lon, lat = (
+        [i for i in range(len(dims)) if names[i] == quantity or units[i] in spellings]
+        for quantity, spellings in GEOGRAPHIC.items()
+    )
     return (lon[0], lat[0]) if len(lon) == len(lat) == 1 else None
 
 
@@ -254,28 +250,23 @@ def _noise(given: Any, array: Any, grid: Any, dims: list[str]) -> Any:
     import xarray as xr
 
     if isinstance(given, str):
-        given = _variable(array, given)
+        known = [str(variable) for variable in getattr(array, "data_vars", ())]
+        if given not in known:
+            raise ValueError(
+                f"{WHERE}: noise_variance={given!r} must name a variable of the Dataset; there are"
+                f" {known}. Or give the values, as a DataArray."
+            )
+        given = array[given]
     if isinstance(given, xr.DataArray) and given.ndim:
         return _flatten(_aligned(given, grid), dims)
     if given is None or np.ndim(given) < 2:
         return given
-    values = np.asanyarray(given)
-    if values.shape != grid.shape:
+    if np.shape(given) != grid.shape:
         raise ValueError(
             f"{WHERE}: noise_variance= needs the shape of the grid, {grid.shape} along"
-            f" {[str(d) for d in grid.dims]}; got {values.shape}."
+            f" {[str(d) for d in grid.dims]}; got {np.shape(given)}."
         )
-    return values.transpose([grid.dims.index(d) for d in dims]).ravel()
-
-
-def _variable(array: Any, name: str) -> Any:
-    known = [str(variable) for variable in getattr(array, "data_vars", ())]
-    if name not in known:
-        raise ValueError(
-            f"{WHERE}: noise_variance={name!r} must name a variable of the Dataset; there are"
-            f" {known}. Or give the values, as a DataArray."
-        )
-    return array[name]
+    return _flatten(xr.DataArray(given, dims=grid.dims), dims)
 
 
 def _aligned(noise: Any, grid: Any) -> Any:
@@ -290,61 +281,42 @@ def _aligned(noise: Any, grid: Any) -> Any:
         here, there = _index(grid, dim), _index(noise, dim)
         if here.equals(there):
             continue
-        place = there.get_indexer(here) if there.is_unique else np.array([-1])
-        if len(here) != len(there) or not here.is_unique or np.any(place < 0):
+        if not here.is_unique or not here.sort_values().equals(there.sort_values()):
             raise ValueError(
                 f"{WHERE}: noise_variance= has other coordinates along {dim!r} than the grid, which"
                 f" has {len(here)} from {here.min()} to {here.max()}; got {len(there)} from"
                 f" {there.min()} to {there.max()}. Bring them together with reindex_like, or give a"
                 " NumPy array of the grid's shape."
             )
-        noise = noise.isel({dim: place})
+        noise = noise.sel({dim: here})
     return noise
-
-
-def _grid_sides(item: Observations | Prediction) -> list[Side]:
-    """Return the inputs of a support of points or boxes, covariates apart."""
-    support = item.support
-    if not isinstance(support, Points | Boxes):
-        raise ValueError(
-            f"to_grid: regions of type {type(support).__name__} are no cells of a grid. Use"
-            " to_frame() instead."
-        )
-    added = {name for field in support.covariates or () for name in field.names}
-    return [side for side in sides_of(support) if side.name not in added]
 
 
 def _coordinate(side: Side, local: bool, bounded: bool) -> dict[str, Any]:
     """Return a dimension's coordinate and, for cells, its bounds."""
-    axis = side.axis
-    centres = side.lower if side.flat else centres_within(side.lower, side.upper)
     attrs: dict[str, str] = {}
-    if axis is not None and axis.quantity in GEOGRAPHIC:
-        attrs = {"standard_name": axis.quantity, "units": GEOGRAPHIC[axis.quantity][0]}
-    elif axis is not None and axis.zone is not None:
-        attrs = {"time_zone": axis.zone}
+    if side.quantity in GEOGRAPHIC:
+        attrs = {"standard_name": side.quantity, "units": GEOGRAPHIC[side.quantity][0]}
+    elif side.axis is not None and side.axis.zone is not None:
+        attrs = {"time_zone": side.axis.zone}
 
     def shown(numbers: np.ndarray) -> Any:
-        values = restore(numbers, axis)
-        if axis is None or axis.quantity != "time":
-            return values
-        return wall_clock(values, local)
+        values = restore(numbers, side.axis)
+        return wall_clock(values, local) if side.quantity == "time" else values
 
-    if side.flat or not bounded:
-        return {side.name: (side.name, shown(centres), attrs)}
-    name = f"{side.name}_bounds"
-    ends = np.stack([shown(side.lower), shown(side.upper)], 1)
-    return {
-        side.name: (side.name, shown(centres), attrs | {"bounds": name}),
-        name: ((side.name, "bounds"), ends),
-    }
+    found: dict[str, Any] = {}
+    if bounded and not side.flat:
+        attrs["bounds"] = f"{side.name}_bounds"
+        ends = np.stack([shown(side.lower), shown(side.upper)], 1)
+        found[attrs["bounds"]] = ((side.name, "bounds"), ends)
+    return {side.name: (side.name, shown(side.centres), attrs)} | found
 
 
 def _alike(grid: Any, along: list[Side], like: Any) -> Any:
     """Lend a grid the coordinates, attributes and order of the one that it came from."""
     for side in along:
         lent = like.coords.get(side.name)
-        cells = None if lent is None else _cells_at(side, lent.to_numpy())
+        cells = None if lent is None else side.cells_at(lent.to_numpy())
         if lent is None or cells is None:
             raise ValueError(
                 f"to_grid: the coordinates of like= along {side.name!r} are not one in each cell."
@@ -353,18 +325,3 @@ def _alike(grid: Any, along: list[Side], like: Any) -> Any:
         grid = grid.isel({side.name: cells})
         grid[side.name] = (side.name, lent.to_numpy(), lent.attrs | bounds)
     return grid.transpose(*(d for d in like.dims if d in grid.dims), ...)
-
-
-def _cells_at(side: Side, values: np.ndarray) -> np.ndarray | None:
-    """Return the cell of each coordinate, if each cell has one."""
-    numbers, axis = numbers_of(values, "s", f"to_grid: like= along {side.name!r}")
-    wanted = side.axis
-    if wanted is not None and (axis is None) != (wanted.quantity == "time"):
-        if wanted.quantity == "longitude":
-            numbers = same_turn(numbers, wanted.origin)
-        numbers = (numbers - wanted.origin) / wanted.step
-    cells = np.abs(numbers[:, None] - 0.5 * (side.lower + side.upper)).argmin(1)
-    slack = 1e-6 * (np.ptp(side.upper) or 1.0)
-    inside = (numbers >= side.lower[cells] - slack) & (numbers <= side.upper[cells] + slack)
-    whole = np.array_equal(np.sort(cells), np.arange(len(side.lower)))
-    return cells if whole and inside.all() else None

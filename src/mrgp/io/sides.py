@@ -1,17 +1,16 @@
-"""The inputs of a set of regions, one by one: what frames and grids and supports share."""
+"""The inputs of a set of regions, one by one: those of a support, and of the cells of a grid."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from mrgp.io.clock import dates
-from mrgp.supports import Axis, Kind, Support, boxes, points
+from mrgp.io.quantities import instants, measure
+from mrgp.supports import Axis, Kind, Support, boxes, points, same_turn
 
-DECIMALS = 10
-"""Degrees come back to 1e-10, a hundredth of a millimetre: decimal fractions as they were."""
+Column = Float[np.ndarray, " n"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,8 +18,8 @@ class Side:
     """One input of a set of regions, from `lower` to `upper`, on an axis or in plain numbers."""
 
     name: str
-    lower: Float[np.ndarray, " n"]
-    upper: Float[np.ndarray, " n"]
+    lower: Column
+    upper: Column
     axis: Axis | None = None
 
     @property
@@ -28,34 +27,46 @@ class Side:
         """Whether the regions are points along this input."""
         return np.array_equal(self.lower, self.upper)
 
+    @property
+    def quantity(self) -> str | None:
+        """What the numbers stand for, "time", "longitude" or "latitude", where that is known."""
+        return None if self.axis is None else self.axis.quantity
+
+    @property
+    def centres(self) -> Column:
+        """Where the regions are shown along this input."""
+        return self.lower if self.flat else centres_within(self.lower, self.upper)
+
     def on(self, axis: Axis) -> "Side":
         """Write a side that is in the units of a quantity, such as degrees, on an axis of it."""
-        lower, upper = ((v - axis.origin) / axis.step for v in (self.lower, self.upper))
+        lower, upper = (measure(ends, axis) for ends in (self.lower, self.upper))
         return dataclasses.replace(self, lower=lower, upper=upper, axis=axis)
 
     def __getitem__(self, rows: Any) -> "Side":
         return dataclasses.replace(self, lower=self.lower[rows], upper=self.upper[rows])
 
+    def cells_at(self, values: np.ndarray) -> Int[np.ndarray, " n"] | None:
+        """Return the cell at each of some coordinates, dates or degrees, if each cell has one."""
+        numbers, clock = numbers_of(values, "s", f"to_grid: like= along {self.name!r}")
+        if self.axis is not None and (clock is None) != (self.quantity == "time"):
+            numbers = measure(numbers, self.axis)
+        cells = np.abs(numbers[:, None] - 0.5 * (self.lower + self.upper)).argmin(1)
+        slack = 1e-6 * (np.ptp(self.upper) or 1.0)
+        inside = (numbers >= self.lower[cells] - slack) & (numbers <= self.upper[cells] + slack)
+        whole = np.array_equal(np.sort(cells), np.arange(len(self.lower)))
+        return cells if whole and inside.all() else None
 
-def restore(numbers: Float[np.ndarray, "..."], axis: Axis | None) -> Any:
-    """Return what the numbers of an axis stand for: dates, degrees, or themselves."""
-    if axis is None:
-        return numbers
-    if axis.quantity == "time":
-        return dates(numbers, axis)
-    return np.round(axis.origin + axis.step * numbers, DECIMALS)
 
-
-def support_of(sides: Sequence[Side], kind: Kind) -> Support:
-    """Return points where no side has width, and boxes otherwise."""
-    names = tuple(side.name for side in sides)
-    axes = tuple(side.axis for side in sides)
+def support_of(sides: Sequence[Side], kind: Kind, names: Sequence[str] | None = None) -> Support:
+    """Return points where no side has width, and boxes otherwise; `names` are other names."""
     lower = np.column_stack([side.lower for side in sides])
-    if all(side.flat for side in sides):
-        made: Support = points(lower, inputs=names, kind=kind)
+    upper = np.column_stack([side.upper for side in sides])
+    inputs = tuple(names or (side.name for side in sides))
+    if np.array_equal(lower, upper):
+        made: Support = points(lower, inputs=inputs, kind=kind)
     else:
-        upper = np.column_stack([side.upper for side in sides])
-        made = boxes(lower, upper, inputs=names, kind=kind)
+        made = boxes(lower, upper, inputs=inputs, kind=kind)
+    axes = tuple(side.axis for side in sides)
     return dataclasses.replace(made, axes=axes if any(axes) else None)
 
 
@@ -69,34 +80,154 @@ def sides_of(support: Support) -> list[Side]:
     ]
 
 
-def order_of(names: Sequence[str], inputs: Any, where: str) -> tuple[list[int], tuple[str, ...]]:
-    """Return the order and the names that `inputs=` gives to inputs.
+def cells_along(
+    index: Any, name: str, ends: tuple[Any, Any] | None, unit: str, turning: bool
+) -> Side:
+    """Return the cells, or points, along one dimension of a grid, dates as numbers.
 
-    The names that are there already, in another order, put the inputs into that order; other
-    names are given in the order that is there; a mapping renames some.
-
-    >>> order_of(["lon", "lat", "time"], ("time", "lon", "lat"), "from_frame")
-    ([2, 0, 1], ('time', 'lon', 'lat'))
-    >>> order_of(["lon", "lat"], {"lon": "east"}, "from_frame")
-    ([0, 1], ('east', 'lat'))
+    `ends` are the bounds and the width of cells, where given, and None for points. With `turning`
+    the coordinates are longitudes, which may jump by a full turn.
     """
-    there = list(range(len(names)))
-    if isinstance(inputs, Mapping):
-        unknown = [name for name in inputs if name not in names]
-        if unknown:
-            raise ValueError(
-                f"{where}: inputs= renames {unknown[0]!r}, but the inputs are {tuple(names)}."
+    label = f"from_grid: the dimension {name!r}"
+    centres, axis = numbers_of(index, unit, label)
+    about = float(same_turn(centres[:1], 0.0)[0])
+    if turning:
+        centres = same_turn(centres, about)
+    bounds, width = ends or (None, None)
+    if bounds is not None:
+        pairs = check_bounds(bounds, len(centres), label)
+        flat, other = numbers_of(pairs.ravel(), unit, f"{label}, bounds")
+        if (axis is None) != (other is None):
+            raise TypeError(
+                f"{label}: one of coordinate and bounds holds dates and the other does not."
             )
-        given = tuple(str(inputs.get(name, name)) for name in names)
-    else:
-        given = (inputs,) if isinstance(inputs, str) else tuple(names if inputs is None else inputs)
-    if len(set(given)) != len(given) or len(given) != len(names):
-        taken = sorted({name for name in given if given.count(name) > 1})
-        twice = f" {taken[0]!r} is given twice." if taken else ""
+        flat = same_turn(flat, about) if turning else flat
+        lower, upper = np.sort(flat.reshape(-1, 2), axis=1).T.copy()
+        return Side(name, lower, upper, axis)
+    if width is not None:
+        half = 0.5 * _width(width, axis, label)
+        return Side(name, centres - half, centres + half, axis)
+    if ends is None or axis is not None or len(centres) == 1:
+        return Side(name, centres, centres, axis)
+    steps = np.diff(centres)
+    if not (np.all(steps > 0) or np.all(steps < 0)):
         raise ValueError(
-            f"{where}: each of the {len(names)} inputs needs a name of its own; got {given}.{twice}"
-            " Name them with inputs=."
+            f"{label} neither ascends nor descends, so that its cells have no edges. Call"
+            f" sortby({name!r}), or give bounds= or instant=."
         )
-    if sorted(given) == sorted(names) and not isinstance(inputs, Mapping):
-        return [list(names).index(name) for name in given], given
-    return there, given
+    return Side(name, *edges_between(centres), axis)
+
+
+def numbers_of(values: Any, unit: str, label: str) -> tuple[Column, Axis | None]:
+    """Return a coordinate as numbers, with the axis of dates."""
+    import pandas as pd
+
+    index = pd.Index(values)
+    if len(index) == 0:
+        raise ValueError(f"{label} has no coordinates: the array is empty.")
+    if index.hasnans:
+        raise ValueError(f"{label} has missing coordinates. Drop them with dropna or isel.")
+    if isinstance(index, pd.DatetimeIndex):
+        return instants(index, unit)
+    if isinstance(index, pd.TimedeltaIndex):
+        raise TypeError(
+            f"{label} holds durations. Turn them into numbers, dividing by"
+            ' numpy.timedelta64(1, "h").'
+        )
+    if index.dtype.kind not in "fiu":
+        raise TypeError(
+            f"{label} must be numbers or datetime64; got {type(index[0]).__name__}. Dates of other"
+            " calendars (cftime) are converted by convert_calendar('standard')."
+        )
+    return index.to_numpy(dtype=np.float64), None
+
+
+def _width(width: Any, axis: Axis | None, label: str) -> float:
+    import pandas as pd
+
+    try:
+        duration: Any = pd.Timedelta(width) if axis else width
+        number = duration.total_seconds() / axis.step if axis else float(width)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not 0 < number < np.inf:
+        kind = 'a duration such as "1h"' if axis else "a positive number"
+        raise ValueError(f"{label}: width= must be {kind}; got {width!r}.")
+    return float(number)
+
+
+def edges_between(centres: Column) -> tuple[Column, Column]:
+    """Return the ends of cells that meet half way between their centres.
+
+    The outermost cells reach as far out as in.
+
+    >>> edges_between(np.array([0.0, 1.0, 3.0]))
+    (array([-0.5,  0.5,  2. ]), array([0.5, 2. , 4. ]))
+    """
+    middle = 0.5 * (centres[1:] + centres[:-1])
+    first, last = 2 * centres[0] - middle[0], 2 * centres[-1] - middle[-1]
+    edges = np.concatenate([[first], middle, [last]])
+    return np.minimum(edges[:-1], edges[1:]), np.maximum(edges[:-1], edges[1:])
+
+
+def centres_within(lower: Column, upper: Column) -> Column:
+    """Return the centres of cells: those that `edges_between` began with, or the middles.
+
+    >>> centres_within(*edges_between(np.array([0.0, 1.0, 3.0])))
+    array([0., 1., 3.])
+    """
+    middles = 0.5 * (lower + upper)
+    width = upper - lower
+    tolerance = 1e-9 * float(np.max(width, initial=0.0))
+    if len(middles) < 3 or np.ptp(width) <= tolerance:
+        return middles
+    down = lower[0] > lower[1]
+    edges = np.concatenate([upper[:1], lower]) if down else np.concatenate([lower[:1], upper])
+    centres = middles.copy()
+    for i in range(1, len(centres)):
+        centres[i] = 2 * edges[i] - centres[i - 1]
+    inside = (lower <= centres) & (centres <= upper)
+    if inside.all() and np.allclose(edges_between(centres), (lower, upper), 0, tolerance):
+        return centres
+    return middles
+
+
+def tensor(
+    sides: list[Side], where: str
+) -> tuple[list[Side], Int[np.ndarray, " n"], tuple[int, ...]]:
+    """Return the cells along each dimension, the place of each row in the grid, and its shape.
+
+    Cells ascend, or descend where the rows have them so.
+    """
+    along, places = [], []
+    for side in sides:
+        pairs = np.column_stack([side.lower, side.upper])
+        cells, first, place = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+        place = place.reshape(-1)
+        if np.all(np.diff(first) < 0):
+            cells, place = cells[::-1], len(cells) - 1 - place
+        along.append(Side(side.name, cells[:, 0], cells[:, 1], side.axis))
+        places.append(place)
+    shape = tuple(len(side.lower) for side in along)
+    rows = np.asarray(np.ravel_multi_index(tuple(places), shape))
+    wanted = int(np.prod(shape))
+    if len(np.unique(rows)) != wanted or len(rows) != wanted:
+        sizes = " x ".join(f"{n} {side.name}" for n, side in zip(shape, along, strict=True))
+        raise ValueError(
+            f"{where}: {len(rows)} regions are no full grid of {sizes}, which has {wanted} cells,"
+            " each once. Use to_frame() instead."
+        )
+    return along, rows, shape
+
+
+def check_bounds(given: Any, count: int, label: str) -> np.ndarray:
+    """Return bounds as [n, 2], from that or from n + 1 edges."""
+    values = np.asarray(given)
+    if values.shape == (count + 1,):
+        values = np.column_stack([values[:-1], values[1:]])
+    if values.shape != (count, 2):
+        raise ValueError(
+            f"{label}: bounds must have shape ({count}, 2), or be {count + 1} edges; got"
+            f" {values.shape}."
+        )
+    return values

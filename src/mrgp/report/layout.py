@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from mrgp.inference import Fit
-from mrgp.io.cells import tensor
-from mrgp.io.sides import Side, restore, sides_of
+from mrgp.io.quantities import restore
+from mrgp.io.sides import Side, sides_of, tensor
 from mrgp.plotting.coordinates import PAIRS
 from mrgp.selection.folds import CLOCKS
 from mrgp.supports import Axis, Boxes, Points, Support

@@ -12,8 +12,11 @@ import xarray as xr
 
 from mrgp.config.names import did_you_mean
 from mrgp.config.schema import SHAPES, TABLES, ConfigError
+from mrgp.io.geography import need
 
 DECIMAL_COMMA = r"\s*[+-]?\d+,\d+\s*"
+OFFSET = r"(?:Z|\d[+-]\d\d:?\d\d)$"
+UNEVEN = "Numbers with a decimal comma need a semicolon between columns"
 UNREADABLE = (ValueError, TypeError, OSError, KeyError, RuntimeError)
 
 
@@ -49,7 +52,7 @@ def read_frame(path: Path) -> Any:
         known = ", ".join((*TABLES, *SHAPES))
         raise ConfigError(f"{path} ends in {path.suffix!r}; tables and shapes end in {known}.")
     with told(str(path)):
-        frame = _read(path, suffix)
+        frame = _read_csv(path) if suffix == ".csv" else _read_binary(path, suffix)
         if len(frame) == 0:
             raise ConfigError("there are names of columns, but no rows below them")
     return frame
@@ -65,14 +68,13 @@ def read_coordinate(column: Any, where: str) -> Any:
         )
     if not _is_text(column):
         return column
-    try:
-        return pd.to_datetime(column, format="ISO8601", utc=_has_zone(column))
-    except (ValueError, TypeError):
-        pass
+    # Offsets may differ from row to row.
+    zoned = bool(column.astype(str).str.contains(OFFSET).any())
+    dates: Any = pd.to_datetime(column, format="ISO8601", errors="coerce", utc=zoned)
+    if dates.notna().all():
+        return dates
     wrong = _no_numbers(column)
-    if wrong.all():
-        dates: Any = pd.to_datetime(column, format="ISO8601", errors="coerce", utc=True)
-        wrong = dates.isna() & column.notna()
+    wrong = dates.isna() if wrong.all() else wrong
     raise ConfigError(
         f"{where}, line {line_of(wrong)}: {column[wrong].iloc[0]!r} is neither a number nor a date"
         " in the form 2022-02-19 or 2022-02-19T13:00. Other forms of dates can be read in two ways,"
@@ -80,12 +82,9 @@ def read_coordinate(column: Any, where: str) -> Any:
     )
 
 
-def check_numbers(column: Any, where: str) -> None:
-    """Refuse text among numbers, and say at which line."""
-    if not _is_text(column) or column.notna().sum() == 0:
-        return
-    wrong = _no_numbers(column)
-    if wrong.any():
+def check_numbers(column: Any, where: str) -> Any:
+    """Return a column of numbers as it is; refuse text among them, and say at which line."""
+    if _is_text(column) and (wrong := _no_numbers(column)).any():
         first = str(column[wrong].iloc[0])
         advice = "Leave missing values empty, and write 1.5 for one and a half."
         if first.strip().startswith("<"):
@@ -95,6 +94,7 @@ def check_numbers(column: Any, where: str) -> None:
                 " noise_variance =, that of the instrument."
             )
         raise ConfigError(f"{where}, line {line_of(wrong)}: {first!r} is no number. {advice}")
+    return column
 
 
 def _no_numbers(column: Any) -> Any:
@@ -107,47 +107,39 @@ def line_of(rows: Any) -> int:
     return int(rows.to_numpy().argmax()) + 2
 
 
-def open_grid(path: Path) -> xr.Dataset:
-    """Open a NetCDF file of either format, or a Zarr store."""
-    require(path, folder=True)
-    if path.suffix.lower() != ".zarr":
-        require(path)
+def read_grid(path: Path, whole: bool = True) -> xr.Dataset:
+    """Open a NetCDF file of either format, or a Zarr store, and read all of it if `whole`."""
+    zarr = path.suffix.lower() == ".zarr"
+    require(path, folder=zarr)
     try:
-        if path.suffix.lower() == ".zarr":
-            return xr.open_zarr(path, chunks=None, consolidated=False)
-        with path.open("rb") as file:
-            # The first bytes tell the two formats apart.
-            engine: Any = "scipy" if file.read(3) == b"CDF" else "h5netcdf"
-        return xr.open_dataset(path, engine=engine)
+        if zarr:
+            grid = xr.open_zarr(path, chunks=None, consolidated=False)
+        else:
+            with path.open("rb") as file:
+                # The first bytes tell the two formats apart.
+                engine: Any = "scipy" if file.read(3) == b"CDF" else "h5netcdf"
+            grid = xr.open_dataset(path, engine=engine)
+        if not whole:
+            return grid
+        with grid:
+            return grid.load()
     except UNREADABLE as error:
-        raise _broken(path, error) from None
+        size = f" ({path.stat().st_size} bytes)" if path.is_file() else ""
+        raise ConfigError(
+            f"{path}{size} cannot be read as a grid: {_reason(error)}. It may be only half written;"
+            " load or copy it again."
+        ) from None
 
 
-def load_grid(grid: xr.Dataset, path: Path) -> xr.Dataset:
-    """Read all of a grid that is open: only now is it known whether the file is whole."""
+def _reason(error: Exception) -> str:
+    return str(error).strip().split("\n")[0].rstrip(".")
+
+
+def _read_binary(path: Path, suffix: str) -> Any:
     try:
-        return grid.load()
+        return pd.read_parquet(path) if suffix == ".parquet" else need("geopandas").read_file(path)
     except UNREADABLE as error:
-        raise _broken(path, error) from None
-
-
-def _broken(path: Path, error: Exception) -> ConfigError:
-    size = f" ({path.stat().st_size} bytes)" if path.is_file() else ""
-    reason = str(error).strip().split("\n")[0].rstrip(".")
-    return ConfigError(
-        f"{path}{size} cannot be read as a grid: {reason}. It may be only half written; load or"
-        " copy it again."
-    )
-
-
-def _read(path: Path, suffix: str) -> Any:
-    if suffix == ".csv":
-        return _read_csv(path)
-    try:
-        return pd.read_parquet(path) if suffix == ".parquet" else _geopandas().read_file(path)
-    except UNREADABLE as error:
-        reason = str(error).strip().split("\n")[0].rstrip(".")
-        raise ConfigError(f"it cannot be read: {reason}") from None
+        raise ConfigError(f"it cannot be read: {_reason(error)}") from None
 
 
 def _read_csv(path: Path) -> Any:
@@ -166,16 +158,13 @@ def _read_csv(path: Path) -> Any:
         raise ConfigError("the file is empty") from None
     except pd.errors.ParserError as error:
         reason = str(error).split("C error: ")[-1].strip()
-        raise ConfigError(f"{reason}. {_UNEVEN}") from None
+        raise ConfigError(f"{reason}. {UNEVEN}") from None
     if not isinstance(frame.index, pd.RangeIndex):
-        raise ConfigError(f"rows have more fields than the {frame.shape[1]} names above. {_UNEVEN}")
+        raise ConfigError(f"rows have more fields than the {frame.shape[1]} names above. {UNEVEN}")
     names = next(csv.reader([head], delimiter=separator, skipinitialspace=True))
     if len(names) == frame.shape[1]:
         frame.columns = [n.strip() or old for n, old in zip(names, frame.columns, strict=True)]
     return frame
-
-
-_UNEVEN = "Numbers with a decimal comma need a semicolon between columns"
 
 
 def _has_decimal_comma(column: Any) -> bool:
@@ -184,16 +173,3 @@ def _has_decimal_comma(column: Any) -> bool:
 
 def _is_text(column: Any) -> bool:
     return pd.api.types.is_string_dtype(column) or pd.api.types.is_object_dtype(column)
-
-
-def _has_zone(column: Any) -> bool:
-    """Tell whether dates have offsets, which may differ from row to row."""
-    return bool(column.astype(str).str.contains(r"(?:Z|\d[+-]\d\d:?\d\d)$").any())
-
-
-def _geopandas() -> Any:
-    try:
-        import geopandas
-    except ImportError:
-        raise ImportError("Shapes need geopandas: pip install 'mrgp[geo]'.") from None
-    return geopandas

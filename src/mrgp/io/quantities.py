@@ -1,19 +1,24 @@
-"""Dates as numbers: hours (or another unit) since 1970-01-01 UTC, and back.
+"""What the numbers of an input stand for: dates, degrees of longitude and latitude.
 
-A date without a time zone is taken as UTC. A double resolves hours since 1970 to a fifth of a
-microsecond; dates come back to the microsecond.
+Dates are hours (or another unit) since 1970-01-01 UTC; one without a time zone is taken as UTC. A
+double resolves hours since 1970 to a fifth of a microsecond; dates come back to the microsecond.
 """
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from mrgp.supports import Axis
+from mrgp.data.axes import Axes
+from mrgp.supports import Axis, same_turn
 
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "D": 86400.0}
 NANOSECONDS_REACH = 2**63 // 1000
 _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+DECIMALS = 10
+"""Degrees come back to 1e-10, a hundredth of a millimetre: decimal fractions as they were."""
 
 
 def check_time_unit(unit: Any, where: str) -> None:
@@ -88,3 +93,29 @@ def _zone_name(index: Any) -> str:
         fixed = offsets.pop() if len(offsets) == 1 else "+0000"
         return f"UTC{fixed[:3]}:{fixed[3:5]}" if fixed != "+0000" else "UTC"
     return name
+
+
+def measure(values: Float[np.ndarray, "..."], axis: Axis) -> Float[np.ndarray, "..."]:
+    """Return seconds since 1970 or degrees as numbers on an axis; `restore` goes back."""
+    if axis.quantity == "longitude":
+        values = same_turn(values, axis.origin)
+    return (values - axis.origin) / axis.step
+
+
+def restore(numbers: Float[np.ndarray, "..."], axis: Axis | None) -> Any:
+    """Return what the numbers of an axis stand for: dates, degrees, or themselves."""
+    if axis is None:
+        return numbers
+    if axis.quantity == "time":
+        return dates(numbers, axis)
+    return np.round(axis.origin + axis.step * numbers, DECIMALS)
+
+
+def quantities_of(names: Sequence[str], axes: Axes | None) -> dict[str, str | None]:
+    """Return what each input stands for, "time", "longitude" or "latitude", where that is known.
+
+    >>> quantities_of(["hour", "depth"], (Axis("time", 0.0, 3600.0, "h"), None))
+    {'hour': 'time', 'depth': None}
+    """
+    pairs = itertools.zip_longest(names, axes or ())
+    return {name: None if axis is None else axis.quantity for name, axis in pairs}

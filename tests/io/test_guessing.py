@@ -9,8 +9,11 @@ import pytest
 import xarray as xr
 
 from mrgp.cli import command
-from mrgp.config import ConfigError, guess, read_config, read_data
+from mrgp.config.checking import read_config
 from mrgp.config.names import kind_of, match
+from mrgp.config.schema import ConfigError
+from mrgp.io.guessing import guess
+from mrgp.io.sources import read_data
 
 FIRST = "2022-02-19T00:00"
 

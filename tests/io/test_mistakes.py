@@ -285,7 +285,7 @@ def test_a_stop_has_a_code_of_its_own(workplace, capsys, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mrgp.cli.fits.read_config", stop)
+    monkeypatch.setattr("mrgp.cli.workflow.read_config", stop)
     assert command(["fit", "city.toml"]) == 130
 
 
@@ -306,7 +306,7 @@ def test_a_fault_of_our_own_is_told_as_such(workplace, capsys, monkeypatch):
     def fault(*_, **__):
         raise LookupError("inside")
 
-    monkeypatch.setattr("mrgp.cli.fits.read_config", fault)
+    monkeypatch.setattr("mrgp.cli.workflow.read_config", fault)
     assert command(["fit", "city.toml"]) == 1
     assert "LookupError: inside" in (said := capsys.readouterr().err)
     assert "--verbose" in said

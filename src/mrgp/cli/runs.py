@@ -5,13 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from mrgp import experiments
-from mrgp.cli.app import app, progress
-
-TABLE_WIDTH = 170
+from mrgp.cli.app import app, progress, say, show
 
 
 @app.command()
@@ -38,13 +34,13 @@ def run(
         bool, typer.Option("--fresh", help="Run all again, also what an earlier run has done.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-    show: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
 ) -> None:
     """Run an experiment and print its table.
 
     A run that was stopped goes on where it was when it is started again.
     """
-    if show or name is None:
+    if listing or name is None:
         for known, experiment in experiments.available().items():
             typer.echo(f"{known}: {experiment.title}")
         return
@@ -68,16 +64,10 @@ def run(
     if as_json:
         typer.echo(json.dumps(summary))
         return
-    header, rows = experiments.table(summary, experiment.costs)
     known = experiment.replicates
-    table = Table(*header, title=f"{name}: mean ± sd over {known.scored or known.noun}s")
-    for row in rows:
-        table.add_row(*row)
-    # A narrow terminal scrolls or wraps whole lines; squeezed columns cannot be read.
-    console = Console()
-    console.width = max(console.width, TABLE_WIDTH)
-    console.print(table)
-    typer.echo(f"wrote {out / summary['experiment']}")
+    title = f"{name}: mean ± sd over {known.scored or known.noun}s"
+    show(*experiments.table(summary, experiment.costs), title)
+    say(f"wrote {out / summary['experiment']}")
 
 
 def parse_seeds(text: str) -> list[int]:

@@ -4,8 +4,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import mrgp
 from mrgp.config.schema import ConfigError
 from mrgp.data import Observations
+from mrgp.io.quantities import quantities_of
 from mrgp.prediction import Prediction
 
 COLUMNS = ("mean", "std", "lower_95", "upper_95")
@@ -48,34 +50,44 @@ def write_prediction(
     """
     check_out(path)
     suffix = path.suffix.lower()
+    # All is made before the folder: what cannot be written leaves nothing behind.
     if suffix in (".nc", ".tif"):
-        grid = _grid(prediction, exceed, path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write_tif(grid, path) if suffix == ".tif" else grid.to_netcdf(path, engine="h5netcdf")
-        return
-    frame = prediction.to_frame()
-    if beside is not None and suffix != ".geojson":
-        new = frame[[c for c in frame if c in COLUMNS or c not in beside]]
-        frame = beside.assign(**{str(c): new[c].to_numpy() for c in new})
-    if exceed is not None:
-        frame["exceedance"] = prediction.exceedance(exceed)
-    shapes = _shapes(frame, prediction, path) if suffix == ".geojson" else None
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if shapes is not None:
-        shapes.to_file(path, driver="GeoJSON")
-    elif suffix == ".csv":
-        frame.to_csv(path, index=False)
+        made = _grid(prediction, exceed, path)
+        made = made if suffix == ".nc" else _map(made, _by_quantity(prediction), path)
     else:
-        frame.to_parquet(path, index=False)
+        frame = prediction.to_frame()
+        if beside is not None and suffix != ".geojson":
+            new = frame[[c for c in frame if c in COLUMNS or c not in beside]]
+            frame = beside.assign(**{str(c): new[c].to_numpy() for c in new})
+        if exceed is not None:
+            frame["exceedance"] = prediction.exceedance(exceed)
+        made = frame if suffix != ".geojson" else _shapes(frame, _by_quantity(prediction), path)
+    write(made, path)
+
+
+def write(made: Any, path: Path) -> None:
+    """Write a frame or a grid, and the folder it is in."""
+    suffix = path.suffix.lower()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if suffix == ".nc":
+        made.to_netcdf(path, engine="h5netcdf")
+    elif suffix == ".tif":
+        made.rio.to_raster(path)
+    elif suffix == ".geojson":
+        made.to_file(path, driver="GeoJSON")
+    elif suffix == ".csv":
+        made.to_csv(path, index=False)
+    else:
+        made.to_parquet(path, index=False)
 
 
 def _grid(prediction: Prediction, exceed: float | None, path: Path) -> Any:
     try:
         grid = prediction.to_grid()
     except ValueError as error:
+        reason = str(error).removeprefix("to_grid: ").split(" Use to_frame")[0].rstrip(".")
         raise ConfigError(
-            f"--out {path}: the places are no grid: {plain_reason(error)}. Write a table, .csv or"
-            " .parquet."
+            f"--out {path}: the places are no grid: {reason}. Write a table, .csv or .parquet."
         ) from None
     units = {"units": prediction.units} if prediction.units else {}
     for name, text in WORDS.items():
@@ -83,74 +95,48 @@ def _grid(prediction: Prediction, exceed: float | None, path: Path) -> Any:
     if exceed is not None:
         # Read back from the places, which may come in any order.
         chance = Observations(prediction.support, prediction.exceedance(exceed)).to_grid()
-        grid["exceedance"] = (chance.dims, chance.to_numpy())
         of = f"{exceed:g} {prediction.units}" if prediction.units else f"{exceed:g}"
-        grid["exceedance"].attrs |= {
-            "long_name": f"probability that {prediction.task} exceeds {of}",
-            "units": "1",
-        }
-    _describe_axes(grid, prediction)
-    from mrgp import __version__
-
-    reported = grid.attrs.pop("source", None)
+        attrs = {"long_name": f"probability that {prediction.task} exceeds {of}", "units": "1"}
+        grid["exceedance"] = (chance.dims, chance.to_numpy(), attrs)
+    for quantity, name in _by_quantity(prediction).items():
+        marks = {"standard_name": quantity, "long_name": quantity, "axis": AXES[quantity]}
+        grid[name].attrs |= marks
+    reported = {"reported_by": grid.attrs.pop("source")} if "source" in grid.attrs else {}
     grid.attrs |= {
         "Conventions": "CF-1.11",
         "title": f"Predictions of {prediction.task}",
-        "source": f"mrgp {__version__}",
+        "source": f"mrgp {mrgp.__version__}",
+        **reported,
     }
-    if reported is not None:
-        grid.attrs["reported_by"] = reported
     return grid
 
 
-def plain_reason(error: ValueError) -> str:
-    """Return why places are no grid, without the names of functions."""
-    return str(error).removeprefix("to_grid: ").split(" Use to_frame")[0].rstrip(".")
-
-
-def _describe_axes(grid: Any, prediction: Prediction) -> None:
-    """Say by CF attributes which dimensions are longitude, latitude and time."""
-    for name, quantity in _quantities(prediction).items():
-        if name in grid.coords and quantity in AXES:
-            grid[name].attrs |= {
-                "standard_name": quantity,
-                "long_name": quantity,
-                "axis": AXES[quantity],
-            }
-
-
-def _quantities(prediction: Prediction) -> dict[str, str]:
+def _by_quantity(prediction: Prediction) -> dict[str, str]:
+    """Return the names of the inputs that are longitude, latitude and time."""
     support = prediction.support
-    axes = support.axes or (None,) * support.dimension
-    pairs = zip(support.input_names, axes, strict=True)
-    return {name: axis.quantity for name, axis in pairs if axis is not None}
+    known = quantities_of(support.input_names, support.axes)
+    return {quantity: name for name, quantity in known.items() if quantity is not None}
 
 
-def _by_quantity(prediction: Prediction) -> tuple[str | None, str | None]:
-    names = {quantity: name for name, quantity in _quantities(prediction).items()}
-    return names.get("longitude"), names.get("latitude")
-
-
-def _write_tif(grid: Any, path: Path) -> None:
+def _map(grid: Any, names: dict[str, str], path: Path) -> Any:
+    """Return a grid as one map, north up."""
     __import__("rioxarray")
-    found = {grid[d].attrs.get("standard_name"): d for d in map(str, grid["mean"].dims)}
-    x, y = found.get("longitude"), found.get("latitude")
-    sizes = grid["mean"].sizes
-    if x is None or y is None or any(n > 1 for d, n in sizes.items() if d not in (x, y)):
+    x, y = names.get("longitude"), names.get("latitude")
+    others = [d for d in grid["mean"].dims if d not in (x, y)]
+    if x is None or y is None or any(grid.sizes[d] > 1 for d in others):
         raise ConfigError(f"--out {path}: a GeoTIFF holds one map over lon and lat; write .nc.")
-    names = [name for name in (*WORDS, "exceedance") if name in grid]
-    flat = grid[names].squeeze([d for d in sizes if d not in (x, y)], drop=True)
-    flat = flat.transpose(y, x).sortby(y, ascending=False)
-    flat.rio.set_spatial_dims(x, y).rio.write_crs("EPSG:4326").rio.to_raster(path)
+    fields = [name for name in (*WORDS, "exceedance") if name in grid]
+    flat = grid[fields].squeeze(others, drop=True).transpose(y, x).sortby(y, ascending=False)
+    return flat.rio.set_spatial_dims(x, y).rio.write_crs("EPSG:4326")
 
 
-def _shapes(frame: Any, prediction: Prediction, path: Path) -> Any:
+def _shapes(frame: Any, names: dict[str, str], path: Path) -> Any:
     """Return a frame with geometries: those that it has, or points at its places."""
     if hasattr(frame, "to_crs"):
         return frame
     import geopandas
 
-    lon, lat = _by_quantity(prediction)
+    lon, lat = names.get("longitude"), names.get("latitude")
     if lon not in frame or lat not in frame:
         raise ConfigError(
             f"--out {path}: GeoJSON needs shapes, or points with longitude and latitude. Write a"

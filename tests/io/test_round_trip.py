@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from types import SimpleNamespace
 
 import geopandas
 import numpy as np
@@ -12,7 +13,8 @@ import xarray as xr
 
 import mrgp
 from mrgp.cli import command
-from mrgp.config import read_config, read_data
+from mrgp.config.checking import read_config
+from mrgp.io.sources import read_data
 
 GRID = "time=2022-02-19T00:00/2022-02-19T01:00/1h,lat=51.4:51.6:0.1,lon=-0.3:0:0.1"
 
@@ -161,6 +163,27 @@ def test_values_below_a_limit_are_not_scored(city, workplace, capsys):
     field = mrgp.predict(loaded, sensors.support, source="sensors")
     width = 2 * 1.959964 * np.sqrt(field.variance + 1.0)
     np.testing.assert_allclose(found["width_95"], width.mean(), rtol=1e-6)
+
+
+def test_covariates_that_a_fit_finds_itself_need_not_be_given(tmp_path):
+    frame = pd.DataFrame({"lon": [-0.3, -0.1, 0.1], "lat": [51.4, 51.6, 51.5], "no2": [3.0, 4, 6]})
+    height = xr.DataArray(
+        np.arange(9.0).reshape(3, 3), {"lat": [51.3, 51.5, 51.7], "lon": [-0.4, -0.1, 0.2]}
+    )
+    seen = mrgp.from_frame(frame, ["lon", "lat"], "no2", crs="EPSG:4326")
+    data = mrgp.Dataset([seen]).with_covariates(height.rename("height"))
+    optimiser = mrgp.LBFGS(max_steps=2, starts=1, candidates=0)
+    fit = mrgp.fit(mrgp.MRGP(), data, optimiser=optimiser, progress=None)
+    mrgp.save(fit, tmp_path / "fit.mrgp")
+    frame[["lon", "lat"]].to_csv(tmp_path / "places.csv", index=False)
+    there = SimpleNamespace(fit=tmp_path / "fit.mrgp")
+    found = pd.read_csv(predict(there, tmp_path, "p.csv", "--at", tmp_path / "places.csv"))
+    wanted = mrgp.predict(fit, seen.support)
+    np.testing.assert_allclose(found["mean"], wanted.mean, rtol=1e-9)
+    grid = pd.read_csv(predict(there, tmp_path, "g.csv", "--grid", "lon=-0.3,lat=51.4"))
+    np.testing.assert_allclose(grid["mean"], wanted.mean[:1], rtol=1e-9)
+    given = pd.read_csv(predict(there, tmp_path, "h.csv", "--grid", "lon=0,lat=51.5,height=2.5"))
+    assert given["height"].tolist() == [2.5]
 
 
 def test_a_grid_of_places_in_any_order_has_each_value_in_its_place(city, tmp_path):
@@ -315,6 +338,18 @@ def test_every_form_of_a_file_gives_the_same_data(workplace, form):
         np.testing.assert_allclose(one.support.bounds, other.support.bounds, atol=1e-6)
         np.testing.assert_array_equal(one.y, other.y)
         assert one.support.inputs == other.support.inputs
+
+
+def test_a_single_time_that_is_no_input_is_left_out(workplace):
+    with xr.open_dataset("sat.nc") as opened:
+        opened.load().isel(time=[1]).to_netcdf("hour.nc", engine="h5netcdf")
+    text = 'inputs = ["lon", "lat"]\n[sources.sat]\nfile = "hour.nc"\nvariable = "no2"\n'
+    (workplace / "hour.toml").write_text(text)
+    read = read_data(read_config(workplace / "hour.toml"))["sat"]
+    assert read.support.inputs == ("lon", "lat")
+    with xr.open_dataset("sat.nc") as grid:
+        wanted = grid["no2"].isel(time=1).transpose("lon", "lat").to_numpy().ravel()
+    np.testing.assert_array_equal(read.y, wanted)
 
 
 def write_as(form, frame, grid):

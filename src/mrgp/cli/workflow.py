@@ -1,0 +1,193 @@
+"""From files to a fit, and from a fit to predictions, scores and a page."""
+
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import mrgp
+from mrgp.cli import saved
+from mrgp.cli.app import STOPPED, answer, app, check_file, note, progress, say, show
+from mrgp.config.checking import read_config
+from mrgp.io.exports import check_out, write_prediction
+from mrgp.io.files import read_frame
+from mrgp.io.guessing import guess
+from mrgp.io.queries import far_from_data, grid_support, places_of
+from mrgp.io.sources import read_data
+from mrgp.prediction import predict_values
+from mrgp.report import write_report
+from mrgp.report.writing import plotly
+
+Saved = Annotated[Path, typer.Argument(help="A saved fit.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Task = Annotated[str | None, typer.Option(help="Task to predict; needed if there are several.")]
+PAGES = (".html", ".htm")
+PICTURES = (".png", ".pdf", ".svg")
+SCORES = ("rmse", "mae", "crps", "nlpd", "coverage_50", "coverage_95", "width_95", "n")
+
+
+@app.command()
+def init(
+    files: Annotated[list[Path], typer.Argument(help="Files of the sources, the target's first.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Configuration.")] = Path("mrgp.toml"),
+    force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
+) -> None:
+    """Write a configuration for files, guessing what their columns and variables are."""
+    if out.exists() and not force:
+        raise ValueError(f"{out} is there already; give another --out, or --force.")
+    check_file(out)
+    text = guess(files, out.parent)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text, encoding="utf-8")
+    say(text.rstrip(), f"wrote {out}; next: mrgp fit {out}")
+
+
+@app.command("fit")
+def fit_config(
+    config: Annotated[Path, typer.Argument(help="A configuration, as `mrgp init` writes.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to save.")] = Path("fit.mrgp"),
+    as_json: Json = False,
+) -> None:
+    """Read the sources of a configuration, fit the model, and save the fit."""
+    settings = read_config(config)
+    data = read_data(settings)
+    kept = saved.beside(out)
+    check_file(out)
+    if config.resolve() in (out.resolve(), kept.resolve()):
+        raise ValueError(f"--out {out} would write over {config}; give another name.")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    saved.note_units(data)
+    if not as_json:
+        say(f"{data}\n")
+    how: dict[str, Any] = {"key": settings.key, "weights": settings.weights}
+    model: Any = "auto"
+    if settings.model != "auto":
+        model, optimiser = settings.model.build(), settings.model.optimiser
+        how["optimiser"] = None if optimiser is None else optimiser.build()
+    done = mrgp.fit(model, data, progress=progress("fit"), **how)
+    mrgp.save(done, out)
+    shutil.copyfile(config, kept)
+    wrote = f"wrote {out} and {kept}; next: mrgp predict {out} --at FILE, or --grid ..."
+    answer(saved.account(done, out), as_json, done.summary(), wrote)
+    if done.status.code == "interrupted":
+        raise typer.Exit(STOPPED)
+
+
+@app.command()
+def predict(
+    fit: Saved,
+    grid: Annotated[
+        str | None, typer.Option(help="lon=-0.5:0.3:0.02,lat=51.3:51.7:0.02,time=2022-02-19T12:00")
+    ] = None,
+    at: Annotated[Path | None, typer.Option(help="A table of places.")] = None,
+    polygons: Annotated[Path | None, typer.Option(help="Shapes to average over.")] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help=".csv, .parquet, .nc, .tif or .geojson.")
+    ] = Path("prediction.csv"),
+    task: Task = None,
+    source: Annotated[str | None, typer.Option(help="As this source would report it.")] = None,
+    noise: Annotated[bool, typer.Option("--noise", help="Add the source's noise.")] = False,
+    exceed: Annotated[float | None, typer.Option(help="Probability to exceed this.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw the map or curve: .png.")] = None,
+) -> None:
+    """Predict on a grid, at places of a table, or over polygons."""
+    given = {"--grid": grid, "--at": at, "--polygons": polygons}
+    chosen = [name for name, value in given.items() if value is not None]
+    if len(chosen) != 1:
+        raise ValueError(
+            f"Give one of {', '.join(given)}; got {' and '.join(chosen) or 'none of them'}."
+        )
+    check_out(out)
+    if picture is not None:
+        check_file(picture, PICTURES, "--picture")
+    loaded = mrgp.load(fit)
+    task = saved.check_asked(loaded, task, source, noise)
+    path = at or polygons
+    if path is None:
+        table, support = None, grid_support(grid or "", loaded)
+    else:
+        table = read_frame(path)
+        support = places_of(table, path, loaded, saved.config_of(fit))
+    found = mrgp.predict(loaded, support, task=task, source=source, noise=noise)
+    for words in far_from_data(found, loaded):
+        note(f"note: {words}")
+    write_prediction(found, out, exceed, None if at is None else table)
+    say(found, f"wrote {out}")
+    if picture is not None:
+        saved.draw(found, picture, loaded.kept_data(), exceed)
+        say(f"wrote {picture}")
+
+
+@app.command()
+def evaluate(
+    fit: Saved,
+    data: Annotated[Path, typer.Argument(help="A configuration, or a file like a source's.")],
+    source: Annotated[
+        str | None, typer.Option(help="The source whose columns the file has.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Score predictions against values that were not fitted."""
+    loaded = mrgp.load(fit)
+    scores = {}
+    for observed in saved.read_values(fit, loaded, data, source):
+        found = predict_values(loaded, observed)
+        scores[observed.process] = mrgp.evaluate(found, observed.y)
+    if as_json:
+        answer(saved.by_process(scores), as_json)
+        return
+    rows = [[*process, *(f"{s[name]:.4g}" for name in SCORES)] for process, s in scores.items()]
+    show(["source", "task", *SCORES], rows)
+
+
+@app.command()
+def report(
+    fit: Saved,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Page to write.")] = Path("report.html"),
+    grid: Annotated[
+        str | None, typer.Option(help="As of predict; by default over the extent of the data.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Values to score: a configuration, or a file like a source's."),
+    ] = None,
+    source: Annotated[str | None, typer.Option(help="The source whose columns --data has.")] = None,
+    task: Annotated[str | None, typer.Option(help="Task to draw; by default all.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a page with maps, scores and what was learned: one HTML file, for any browser."""
+    check_file(out, PAGES)
+    if source is not None and data is None:
+        raise ValueError("--source says whose columns --data has: give --data too.")
+    plotly()
+    loaded = mrgp.load(fit)
+    if task is not None:
+        saved.check_asked(loaded, task, None, False)
+    written = write_report(
+        loaded,
+        out,
+        data=saved.fitted_data(fit, loaded),
+        held_out=None if data is None else saved.read_values(fit, loaded, data, source),
+        grid=None if grid is None else grid_support(grid, loaded),
+        task=task,
+        title=title,
+        progress=progress("report"),
+    )
+    content = {
+        "report": str(written.path),
+        "bytes": written.size,
+        "grid": written.grid,
+        "tasks": list(written.tasks),
+        "scores": {name: saved.by_process(found) for name, found in written.checks.items()},
+    }
+    answer(content, as_json, f"wrote {written}")
+
+
+@app.command()
+def info(fit: Saved, as_json: Json = False) -> None:
+    """Describe a saved fit."""
+    loaded = mrgp.load(fit)
+    inputs = f"  inputs: {', '.join(loaded.inputs)}"
+    answer(saved.account(loaded, fit), as_json, loaded.summary(), inputs)

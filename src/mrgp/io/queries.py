@@ -1,0 +1,200 @@
+"""Where predictions are wanted: tables, shapes, and grids written as text."""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mrgp.config.names import ENDS, STARTS, first, kind_of, listed, offer
+from mrgp.config.schema import Config, ConfigError
+from mrgp.data import harmonise
+from mrgp.inference import Fit
+from mrgp.io.files import read_coordinate, told
+from mrgp.io.frames import from_frame
+from mrgp.io.quantities import quantities_of
+from mrgp.io.sides import sides_of
+from mrgp.io.sources import projected
+from mrgp.prediction import Prediction
+from mrgp.supports import Support
+
+MOST_PLACES = 10**7
+FAR_OUTSIDE = 0.1
+"""How far beyond the data, of their extent, places are worth a word."""
+
+WINDOWS = (("start", "end"), ("lower", "upper"))
+
+
+def places_of(frame: Any, path: Path, fit: Fit, config: Config | None) -> Support:
+    """Make places of a file's columns, named as the inputs or as those of a source."""
+    inputs = _inputs(fit, frame)
+    with told(str(path)):
+        made, located, chosen = _on_earth(frame, fit, config)
+        for name in (n for n in inputs if n not in located.values()):
+            found = _columns(name, frame, config)
+            parts = ("x",) if len(found) == 1 else ("start", "end")
+            for part, column in zip(parts, found, strict=True):
+                given = name if part == "x" else f"{name}_{part}"
+                made[given] = read_coordinate(frame[column], f"column {given!r}")
+                chosen[part] = [*chosen.get(part, []), given]
+        same = set(located) == set(located.values())
+        chosen["inputs"] = inputs if same else located
+        table = pd.DataFrame(made, index=frame.index)
+        if "geometry" in made:
+            table = type(frame)(table, geometry="geometry")
+        return from_frame(table, **chosen)
+
+
+def _inputs(fit: Fit, given: Iterable[str]) -> list[str]:
+    """Return the inputs of places; covariates, which a fit finds itself, where all are given."""
+    added = {name for field in fit.covariates or () for name in field.names}
+    return [n for n in fit.inputs if n not in added or added <= set(given)]
+
+
+def _on_earth(
+    frame: Any, fit: Fit, config: Config | None
+) -> tuple[dict[str, Any], dict[str, str], dict[str, Any]]:
+    """Return columns of geometries or eastings and northings, and the inputs that they give."""
+    if "geometry" in frame:
+        return {"geometry": frame["geometry"]}, _located(fit), {"geometry": "geometry"}
+    for source in (config.sources if config else {}).values():
+        flat = projected(source)
+        if flat and set(flat) <= set(frame) and not any(kind_of(str(c)) == "lon" for c in frame):
+            columns = {c: read_coordinate(frame[c], f"column {c!r}") for c in flat}
+            return columns, _located(fit), {"x": flat, "crs": source.crs}
+    return {}, {}, {"crs": _crs(fit)}
+
+
+def grid_support(text: str, fit: Fit) -> Support:
+    """Make a grid of points of "lon=-0.5:0.3:0.01,lat=51.3:51.7:0.01,time=2022-02-19T12:00"."""
+    sides: dict[str, Any] = {}
+    known = quantities_of(fit.inputs, fit.axes)
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, _, span = (piece.strip() for piece in part.partition("="))
+        if name not in fit.inputs or not span:
+            raise ConfigError(
+                f"--grid has {part!r}; it needs name=first:last:step or name=value for each of"
+                f" {offer(name, fit.inputs)}"
+            )
+        if name in sides:
+            raise ConfigError(f"--grid has {name!r} twice.")
+        sides[name] = _dates(name, span) if known[name] == "time" else _numbers(name, span)
+    inputs = _inputs(fit, sides)
+    lost = [name for name in inputs if name not in sides]
+    if lost:
+        example = _typical_date(fit) if known[lost[0]] == "time" else "first:last:step"
+        raise ConfigError(
+            f"--grid lacks the input {lost[0]!r}; the fit has {listed(fit.inputs)}. Add"
+            f" {lost[0]}={example}."
+        )
+    count = math.prod(map(len, sides.values()))
+    if count > MOST_PLACES:
+        raise ConfigError(f"--grid has {count:,} points; {MOST_PLACES:,} are the most. Step wider.")
+    cells = pd.MultiIndex.from_product([sides[name] for name in inputs], names=inputs)
+    with told("--grid"):
+        return from_frame(cells.to_frame(index=False), inputs, crs=_crs(fit))
+
+
+def far_from_data(prediction: Prediction, fit: Fit) -> list[str]:
+    """Say along which inputs places lie far outside the data, where predictions know little."""
+    said = []
+    support = prediction.support
+    # Covariates, which come last, may be left out.
+    sides = sides_of(harmonise(support, fit.axes and fit.axes[: support.dimension]))
+    for side, lower, upper in zip(sides, *fit.bounds, strict=False):
+        reach = FAR_OUTSIDE * (upper - lower)
+        outside = (side.lower > upper + reach) | (side.upper < lower - reach)
+        if outside.any():
+            show = "{:.6g}".format if side.axis is None else side.axis.show
+            zone = " UTC" if side.quantity == "time" else ""
+            said.append(
+                f"{outside.sum():,} of {len(outside):,} places lie outside the data along"
+                f" {side.name}, which go from {show(lower)} to {show(upper)}{zone}: look at the sd"
+                " before you use them."
+            )
+    return said
+
+
+def _columns(name: str, frame: Any, config: Config | None) -> tuple[str, ...]:
+    """Return the column of an input, or those of its windows: by its name, a source's, its kind."""
+    there = [str(c) for c in frame]
+    kind, sources = kind_of(name), list((config.sources if config else {}).values())
+
+    def alike(columns: Iterable[str]) -> list[tuple[str, ...]]:
+        return [(c,) for c in columns if kind is not None and kind_of(c) == kind]
+
+    timed = kind == "time"
+    # A source's windows come before a name: its column of times may be where windows start.
+    wanted: list[tuple[Any, ...]] = [(s.start, s.end) for s in sources if timed]
+    wanted += [(f"{name}_{start}", f"{name}_{end}") for start, end in WINDOWS]
+    wanted += [(name,), *alike(c for s in sources for c in s.x)]
+    wanted += [(first(there, STARTS), first(there, ENDS))] if timed else []
+    for columns in wanted + alike(there):
+        if set(columns) <= set(there):
+            return columns
+    beside = " beside the geometry" if "geometry" in there else ""
+    raise ConfigError(f"a column {name!r} is needed{beside}; the columns are {offer(name, there)}")
+
+
+def _located(fit: Fit) -> dict[str, str]:
+    """Return the inputs that a geometry gives, by the names that it gives them."""
+    found = {quantity: name for name, quantity in quantities_of(fit.inputs, fit.axes).items()}
+    if "longitude" in found and "latitude" in found:
+        return {"lon": found["longitude"], "lat": found["latitude"]}
+    if "x" in fit.inputs and "y" in fit.inputs:
+        return {"x": "x", "y": "y"}
+    raise ConfigError(f"the fit has no places on Earth; its inputs are {listed(fit.inputs)}")
+
+
+def _crs(fit: Fit) -> str | None:
+    return "EPSG:4326" if "longitude" in quantities_of(fit.inputs, fit.axes).values() else None
+
+
+def _typical_date(fit: Fit) -> str:
+    """Return the middle of the times that were fitted, as one would type it."""
+    middles = zip(fit.axes or (), fit.bounds.mean(0), strict=True)
+    return next(axis.show(x) for axis, x in middles if axis and axis.quantity == "time")
+
+
+def _numbers(name: str, span: str) -> np.ndarray:
+    """Return the numbers of "value" or "first:last:step", as decimal fractions.
+
+    >>> _numbers("lon", "-0.1:0.2:0.1"), _numbers("dose", "0:2e-12:1e-12")
+    (array([-0.1,  0. ,  0.1,  0.2]), array([0.e+00, 1.e-12, 2.e-12]))
+    """
+    parts = span.split(":")
+    try:
+        start, last, step = map(float, parts if len(parts) == 3 else (span, span, 1))
+    except ValueError:
+        start, last, step = np.nan, np.nan, np.nan
+    if not (step > 0 and -np.inf < start <= last < np.inf):
+        raise ConfigError(
+            f"--grid: {name}={span} is neither a number nor first:last:step, such as 0:1:0.1 with a"
+            " positive step."
+        )
+    if start == last:
+        return np.array([start])
+    count = np.floor((last - start) / step * (1 + 1e-9)) + 1
+    if count > MOST_PLACES:
+        raise ConfigError(f"--grid: {name}={span} has {count:,.0f} steps. Step wider.")
+    decimals = 10 + max(0, -math.floor(math.log10(step)))
+    return np.round(start + step * np.arange(int(count)), decimals)
+
+
+def _dates(name: str, span: str) -> pd.DatetimeIndex:
+    """Return the dates of "date" or "first/last/step"."""
+    parts = span.split("/")
+    start, last, step = parts if len(parts) == 3 else (span, span, "1h")
+    try:
+        ends = (pd.to_datetime(end, format="ISO8601") for end in (start, last))
+        dates = pd.date_range(*ends, freq=step)
+    except (ValueError, TypeError):
+        dates = pd.DatetimeIndex([])
+    if len(dates) == 0:
+        raise ConfigError(
+            f"--grid: {name}={span} is neither a date such as 2022-02-19T12:00 nor first/last/step,"
+            " such as 2022-02-19T00:00/2022-02-19T06:00/1h."
+        )
+    return dates
