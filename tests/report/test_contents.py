@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import mrgp
 from mrgp.report import fields, write_report
 from mrgp.report.layout import Grid, Layout
-from mrgp.report.mixtures import exceedance, merged
 from mrgp.report.packing import quantised, unpacked
-from mrgp.report.writing import plotly as library
+from mrgp.report.page import plotly as library
+from mrgp.report.reduction import exceedance, merged
 from report.cases import HOSTILE
 
 CONTENT = re.compile(r'<script type="application/json" id="content">(.*?)</script>', re.DOTALL)

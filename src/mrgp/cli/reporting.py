@@ -11,7 +11,7 @@ from mrgp.cli.fits import Json, Saved, print_json
 from mrgp.cli.saved import check_asked, config_of, read_values
 from mrgp.config import ConfigError, grid_support, read_data
 from mrgp.report import Report, write_report
-from mrgp.report.writing import plotly
+from mrgp.report.page import plotly
 
 SUFFIXES = (".html", ".htm")
 

@@ -19,7 +19,7 @@ from mrgp.plotting.functions import (
 )
 from mrgp.plotting.maps import limits_of, overlay, whole_of, with_points
 from mrgp.plotting.panels import draw_panel, label_outer, map_panels
-from mrgp.plotting.regions import regions_on, size_of
+from mrgp.plotting.shapes import regions_on, size_of
 from mrgp.prediction import Prediction
 
 

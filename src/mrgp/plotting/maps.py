@@ -21,7 +21,7 @@ from mrgp.plotting.functions import (
     spoken,
 )
 from mrgp.plotting.panels import WIDTH, draw_panel, label_outer, map_panels
-from mrgp.plotting.regions import (
+from mrgp.plotting.shapes import (
     Regions,
     draw_outlines,
     draw_regions,

@@ -19,7 +19,7 @@ from mrgp.plotting.coordinates import (
 from mrgp.plotting.functions import draw_values, legend_above, per_unit, quantity, spoken
 from mrgp.plotting.maps import MOST_MAPS, without_outliers
 from mrgp.plotting.panels import WIDTH, label_outer, map_panels, say_empty
-from mrgp.plotting.regions import Regions, draw_regions, regions_on, set_map, size_of
+from mrgp.plotting.shapes import Regions, draw_regions, regions_on, set_map, size_of
 
 
 def plot_dataset(data: Dataset) -> Any:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mrgp.plotting.regions import Regions, draw_regions, set_map
+from mrgp.plotting.shapes import Regions, draw_regions, set_map
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

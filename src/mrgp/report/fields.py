@@ -9,8 +9,8 @@ from jaxtyping import Float
 from mrgp.inference import Fit, Progress
 from mrgp.prediction import predict
 from mrgp.report.layout import Grid
-from mrgp.report.mixtures import Components, Mixture, exceedance, merged
 from mrgp.report.packing import packed, quantised, unpacked
+from mrgp.report.reduction import Components, Mixture, exceedance, merged
 
 BUDGET = 7_200_000
 """Bytes of numbers on a page; text makes them a third more."""

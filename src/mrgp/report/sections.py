@@ -8,9 +8,9 @@ import numpy as np
 from mrgp.data import Dataset, Observations
 from mrgp.inference import Fit
 from mrgp.parameters import at_limit
-from mrgp.report.checks import FEW, Check
 from mrgp.report.layout import Layout, written
 from mrgp.report.markup import chart, heading, lines, listing, paragraph, table
+from mrgp.report.verdicts import FEW, Check
 from mrgp.supports import Nodes, Points, Polygons, Product
 
 UNITS = "Lengths over places on Earth are in km, over time in the unit shown."

@@ -15,10 +15,10 @@ from mrgp._types import float64
 from mrgp.data import Dataset
 from mrgp.inference import Fit, as_progress
 from mrgp.report import biases, fields, sections
-from mrgp.report.checks import checks
 from mrgp.report.layout import Grid, Layout
 from mrgp.report.overlays import overlays
 from mrgp.report.places import default_grid
+from mrgp.report.verdicts import checks
 from mrgp.supports import Support
 
 
