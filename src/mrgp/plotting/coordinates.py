@@ -1,7 +1,7 @@
 """Inputs as the user knows them: degrees, dates, plain numbers; and slices of what is not drawn."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,6 +39,11 @@ class Coordinate(NamedTuple):
         return 0.5 * (self.lower + self.upper)
 
     @property
+    def ends(self) -> tuple[float, float]:
+        """From where to where all regions go."""
+        return float(self.lower.min()), float(self.upper.max())
+
+    @property
     def dated(self) -> bool:
         """Whether the numbers are dates."""
         return self.axis is not None and self.axis.quantity == "time"
@@ -48,13 +53,16 @@ class Coordinate(NamedTuple):
         """The name with the unit, or the time zone of dates."""
         if self.axis is None:
             return self.name
-        unit = self.axis.zone if self.dated else "°"
-        return f"{self.name} ({unit})" if unit else self.name
+        return with_units(self.name, self.axis.zone if self.dated else "°")
 
     @property
     def distinct(self) -> int:
         """How many different places there are."""
-        return len(np.unique(np.column_stack([self.lower, self.upper]).round(9), axis=0))
+        return _count([self])
+
+    def take(self, rows: Any) -> "Coordinate":
+        """Return the input of some regions."""
+        return self._replace(lower=self.lower[rows], upper=self.upper[rows])
 
     def words(self, low: float, high: float) -> str:
         """Say a place on this input, or a window."""
@@ -68,6 +76,15 @@ class Coordinate(NamedTuple):
             return f"{value:.5g}"
         said = _as_date(value, self.axis).strftime("%Y-%m-%d %H:%M")
         return said.removesuffix(" 00:00")
+
+
+def with_units(name: str, units: str | None) -> str:
+    """Return a name with its units, as labels have it.
+
+    >>> with_units("no2", "ug/m3"), with_units("no2", None)
+    ('no2 (ug/m3)', 'no2')
+    """
+    return f"{name} ({units})" if units else name
 
 
 def coordinates(support: Support) -> dict[str, Coordinate]:
@@ -151,10 +168,9 @@ def aspect_of(x: Coordinate, y: Coordinate) -> Any:
     if x.axis is not None and y.axis is not None:
         # A step is one kilometre along both.
         return x.axis.step / y.axis.step
-    width, height = (float(c.upper.max() - c.lower.min()) for c in (x, y))
     if (x.name.lower(), y.name.lower()) in PAIRS[:2] and np.all(np.abs(y.middle) < 89):
-        return float(1 / np.cos(np.radians(np.mean([y.lower.min(), y.upper.max()]))))
-    long, short = max(width, height), min(width, height)
+        return float(1 / np.cos(np.radians(np.mean(y.ends))))
+    short, long = sorted(float(np.ptp(c.ends)) for c in (x, y))
     return "auto" if long > EQUAL_UP_TO * short > 0 else 1.0
 
 
@@ -165,20 +181,28 @@ def across_of(found: dict[str, Coordinate]) -> tuple[str, str]:
     is drawn over depth and time.
     """
     varying = [name for name, c in found.items() if c.distinct > 1]
-    quantity = {c.axis.quantity: name for name, c in found.items() if c.axis is not None}
-    lowered = {name.lower(): name for name in found}
-    known = [
-        (names[first], names[second])
-        for names, pairs in ((quantity, PAIRS[1:2]), (lowered, PAIRS))
-        for first, second in pairs
-        if first in names and second in names
-    ]
-    for pair in known:
+    for pair in pairs_of_place({name: c.axis for name, c in found.items()}):
         if len(varying) < 2 or set(pair) & set(varying):
             return pair
     most = sorted(found, key=lambda name: -found[name].distinct)[:2]
     first, second = (name for name in found if name in most)
     return first, second
+
+
+def pairs_of_place(inputs: Mapping[str, Axis | None]) -> list[tuple[str, str]]:
+    """Return pairs of inputs that are places, by their axes or names, eastward first.
+
+    >>> pairs_of_place({"Y": None, "depth": None, "X": None})
+    [('X', 'Y')]
+    """
+    quantity = {axis.quantity: name for name, axis in inputs.items() if axis is not None}
+    lowered = {name.lower(): name for name in inputs}
+    return [
+        (names[east], names[north])
+        for names, pairs in ((quantity, PAIRS[1:2]), (lowered, PAIRS))
+        for east, north in pairs
+        if east in names and north in names
+    ]
 
 
 class Slice(NamedTuple):
@@ -196,7 +220,7 @@ class Slice(NamedTuple):
         """The place in words."""
         said = []
         for c in (*self.inputs, *self.spans):
-            place = c.words(float(c.lower[0]), float(c.upper[0]))
+            place = c.words(*c.ends)
             said.append(place if c.dated else f"{c.name} {place}")
         return ", ".join(said)
 
@@ -211,9 +235,12 @@ class Slice(NamedTuple):
         for several, test in ((self.inputs, belongs), (self.spans, _touch)):
             for place in several:
                 if place.name in found:
-                    low, high = float(place.lower[0]), float(place.upper[0])
-                    chosen &= test(found[place.name], low, high)
+                    chosen &= test(found[place.name], *place.ends)
         return chosen
+
+
+EVERYWHERE = Slice()
+"""The slice that holds all regions."""
 
 
 def _near(low: float, high: float) -> float:
@@ -235,12 +262,13 @@ def _touch(c: Coordinate, low: float, high: float) -> np.ndarray:
 def _meet(c: Coordinate, low: float, high: float) -> np.ndarray:
     """Tell which regions meet a window; windows that only touch do not."""
     near = _near(low, high)
-    wide, window = c.upper - c.lower > near, high - low > near
-    inside = (c.lower <= low + near) & (np.where(wide, low < c.upper - near, low <= c.upper + near))
-    if not window:
-        return inside
-    starts = (c.lower >= low - near) & (c.lower < high - near)
-    return starts | (wide & inside)
+    # Where two meet, the later start lies in both; the end of a window lies outside.
+    start = np.maximum(c.lower, low)
+
+    def holds(lower: Any, upper: Any) -> np.ndarray:
+        return np.where(upper - lower > near, start < upper - near, start <= upper + near)
+
+    return holds(c.lower, c.upper) & holds(low, high)
 
 
 def slices_of(support: Support, shown_inputs: Sequence[str], most: int) -> list[Slice]:
@@ -251,35 +279,29 @@ def slices_of(support: Support, shown_inputs: Sequence[str], most: int) -> list[
     input goes.
     """
     found = coordinates(support)
-    places = _cells([found[name] for name in shown_inputs])
+    places = [found[name] for name in shown_inputs]
     count = _count(places)
     cut, spans = [], []
-    for name, c in found.items():
-        if name in shown_inputs:
-            continue
-        if c.distinct == 1 or _count(np.hstack([places, _cells([c])])) > count:
+    for c in (c for name, c in found.items() if name not in shown_inputs):
+        if c.distinct == 1 or _count([*places, c]) > count:
             cut.append(c)
         elif c.dated or count == len(support):
-            low, high = c.lower.min(keepdims=True), c.upper.max(keepdims=True)
-            spans.append(c._replace(lower=low, upper=high))
+            low, high = c.ends
+            spans.append(c._replace(lower=np.array([low]), upper=np.array([high])))
     if not cut:
         return [Slice((), tuple(spans))]
-    cells = np.unique(_cells(cut), axis=0)
-    chosen = cells[evenly(len(cells), most)]
-    return [
-        Slice(
-            tuple(
-                c._replace(lower=row[2 * i : 2 * i + 1], upper=row[2 * i + 1 : 2 * i + 2])
-                for i, c in enumerate(cut)
-            ),
-            tuple(spans),
-        )
-        for row in chosen
-    ]
+    _, first = np.unique(cells_of(cut), axis=0, return_index=True)
+    chosen = first[evenly(len(first), most)]
+    return [Slice(tuple(c.take([row]) for c in cut), tuple(spans)) for row in chosen]
 
 
-def _count(cells: np.ndarray) -> int:
-    return len(np.unique(cells, axis=0))
+def cells_of(several: Sequence[Coordinate]) -> Float[np.ndarray, "n _"]:
+    """Return the ends of regions along some inputs, row by row, equal where regions are."""
+    return np.column_stack([side for c in several for side in (c.lower, c.upper)]).round(9)
+
+
+def _count(several: Sequence[Coordinate]) -> int:
+    return len(np.unique(cells_of(several), axis=0))
 
 
 def evenly(count: int, most: int) -> np.ndarray:
@@ -291,7 +313,3 @@ def evenly(count: int, most: int) -> np.ndarray:
     if most == 1:
         return np.array([count // 2])
     return np.unique(np.linspace(0, count - 1, most).round().astype(int))
-
-
-def _cells(several: Sequence[Coordinate]) -> np.ndarray:
-    return np.column_stack([side for c in several for side in (c.lower, c.upper)]).round(9)

@@ -1,6 +1,6 @@
 """Functions of one input: predictions and data, bias maps, posteriors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +9,16 @@ from jaxtyping import Float
 from mrgp.data import Dataset, Observations
 from mrgp.inference import BiasMap
 from mrgp.plotting.colours import LINE_COLOURS, MODEL_COLOURS, PREDICTION_COLOUR, source_colours
-from mrgp.plotting.coordinates import Coordinate, Slice, coordinates, set_axis, slices_of
+from mrgp.plotting.coordinates import (
+    EVERYWHERE,
+    Coordinate,
+    Slice,
+    coordinates,
+    set_axis,
+    slices_of,
+    with_units,
+)
+from mrgp.plotting.panels import new_axes
 from mrgp.prediction import Prediction
 from mrgp.supports import Support
 
@@ -74,18 +83,9 @@ def input_of(support: Support) -> str | None:
     return varying[0] if len(varying) == 1 else None
 
 
-def quantity(task: str, units: str | None) -> str:
-    """Return a task with its units.
-
-    >>> quantity("no2", "ug/m3")
-    'no2 (ug/m3)'
-    """
-    return f"{task} ({units})" if units else task
-
-
 def predicted(prediction: Prediction) -> str:
     """Return what was predicted, with its units; sums are called so."""
-    said = quantity(prediction.task, prediction.units)
+    said = with_units(prediction.task, prediction.units)
     return f"sum of {said}" if prediction.support.kind == "sum" else said
 
 
@@ -116,15 +116,6 @@ def of_task(data: Dataset, task: str) -> Dataset:
             " data of that task, or leave data= out."
         )
     return data.dropna().select(task=[task])
-
-
-def new_axes(axes: "Axes | None") -> "Axes":
-    """Return the axes given, or new ones."""
-    if axes is not None:
-        return axes
-    from matplotlib import pyplot
-
-    return pyplot.subplots(layout="constrained")[1]
 
 
 def draw_curve(
@@ -164,53 +155,47 @@ def draw_line(
         axes.plot(at, values[alone], ".", color=style["color"], markersize=7.0, zorder=2.5)
 
 
-def draw_data(
-    axes: "Axes", data: Dataset, prediction: Prediction, name: str, place: Slice | None = None
-) -> None:
+def draw_data(axes: "Axes", data: Dataset, prediction: Prediction, name: str, place: Slice) -> None:
     """Draw the observed values of what was predicted, over the prediction."""
-    seen, sums = of_task(data, prediction.task), prediction.support.kind == "sum"
-    others = [o.name for o in seen if o.support.kind != "sum"]
+    sums = prediction.support.kind == "sum"
+    others = [o.name for o in of_task(data, prediction.task) if o.support.kind != "sum"]
     if sums and others:
         raise ValueError(
             f"data= has points or means, of {others}, and the prediction is of sums: they have no"
             " scale in common. Predict means, or leave those sources out, as by"
             " data.select(source=...)."
         )
-    _draw_sources(axes, seen, data, name, place, raw=sums)
+    draw_values(axes, data, prediction.task, name, place, raw=sums)
 
 
-def draw_values(axes: "Axes", data: Dataset, task: str, name: str) -> None:
-    """Draw the observed values of a task along one input: dots for points, bars for regions.
-
-    Sums are divided by the measure of their region.
-    """
-    _draw_sources(axes, of_task(data, task), data, name)
-
-
-def _draw_sources(
+def draw_values(
     axes: "Axes",
-    several: Dataset,
-    whole: Dataset,
+    data: Dataset,
+    task: str,
     name: str,
-    place: Slice | None = None,
+    place: Slice = EVERYWHERE,
     *,
     raw: bool = False,
 ) -> None:
-    """Draw sources in the colours they have in the whole dataset; `raw` leaves sums as they are."""
-    colours = source_colours(whole.sources)
-    for observed in several:
-        rows = np.ones(len(observed), bool) if place is None else place.rows(observed.support)
+    """Draw the observed values of a task along one input: dots for points, bars for regions.
+
+    Sources have the colours of the whole dataset. Sums are divided by the measure of their region,
+    unless they are drawn `raw`.
+    """
+    colours = source_colours(data.sources)
+    for observed in of_task(data, task):
+        rows = place.rows(observed.support)
         if not rows.any():
             continue
-        c, y = coordinates(observed.support)[name], observed.y if raw else per_unit(observed)
-        lower, upper, y = c.lower[rows], c.upper[rows], y[rows]
+        c = coordinates(observed.support)[name].take(rows)
+        y = (observed.y if raw else per_unit(observed))[rows]
         label = observed.name if raw else spoken(observed)
         style = {"color": colours[observed.name], "label": label, "zorder": 3}
-        if np.all(upper > lower):
-            axes.hlines(y, lower, upper, linewidth=2, **style)
+        if np.all(c.upper > c.lower):
+            axes.hlines(y, c.lower, c.upper, linewidth=2, **style)
         else:
             size = 5.0 if len(y) <= FEW_DOTS else 3.5
-            axes.plot(0.5 * (lower + upper), y, ".", markersize=size, **style)
+            axes.plot(c.middle, y, ".", markersize=size, **style)
 
 
 def broken(along: Coordinate, *several: Float[np.ndarray, " n"]) -> list[np.ndarray]:
@@ -247,22 +232,6 @@ def _gaps(x: Float[np.ndarray, " n"]) -> np.ndarray:
     return 1 + moved[steps > GAP * np.maximum(np.nanmedian(about, 1), nearest)]
 
 
-def legend_above(target: Any, axes: Sequence["Axes"] | None = None, *, below: bool = False) -> None:
-    """Put one legend above a figure, or above axes, where it covers nothing, or `below` one."""
-    entries: dict[str, Any] = {}
-    for one in [target] if axes is None else axes:
-        handles, labels = one.get_legend_handles_labels()
-        entries |= dict(zip(labels, handles, strict=True))
-    if not entries:
-        return
-    place: dict[str, Any] = {"loc": f"outside {'lower' if below else 'upper'} center"}
-    if axes is None:
-        place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
-    target.legend(
-        entries.values(), entries, frameon=False, ncols=min(len(entries), 5), fontsize=9, **place
-    )
-
-
 def plot_bias_map(bias_map: BiasMap, axes: "Axes | None" = None) -> "Axes":
     """Draw the target against a source's value, with the 95 % interval and the line of no bias.
 
@@ -279,8 +248,8 @@ def plot_bias_map(bias_map: BiasMap, axes: "Axes | None" = None) -> "Axes":
     axes.plot(values, bias_map.mean, color=LINE_COLOURS[0], label="learned map")
     if bias_map.units == bias_map.source_units:
         axes.plot(values, values, color="0.6", linewidth=1, linestyle="--", label="no bias")
-    axes.set_xlabel(quantity(bias_map.source, bias_map.source_units))
-    axes.set_ylabel(quantity(bias_map.target, bias_map.units))
+    axes.set_xlabel(with_units(bias_map.source, bias_map.source_units))
+    axes.set_ylabel(with_units(bias_map.target, bias_map.units))
     place = ", ".join(f"{name} = {value:.4g}" for name, value in bias_map.at.items())
     axes.set_title(f"{bias_map.source} to {bias_map.target}" + (f" at {place}" if place else ""))
     axes.legend(frameon=False)

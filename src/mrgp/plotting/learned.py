@@ -1,6 +1,7 @@
 """A fit at a glance: how the objective rose, and what was learned of sources and inputs."""
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -12,6 +13,7 @@ from mrgp.inference import Adam, Fit
 from mrgp.inference.ascent import CHUNK
 from mrgp.kernels import LeafKernel, Periodic
 from mrgp.plotting.colours import MODEL_COLOURS, source_colours
+from mrgp.plotting.coordinates import with_units
 from mrgp.plotting.functions import set_log
 from mrgp.plotting.panels import WIDTH
 
@@ -25,13 +27,20 @@ ROW = 0.27
 """The height of a named value, in inches."""
 
 
+class Panel(NamedTuple):
+    """Values of a kind on one axis: its label and, of biases, the value that is none."""
+
+    kind: str
+    label: str
+    none: float | None = None
+
+
 class Value(NamedTuple):
-    """A number that was learned: whose it is, of which group, and its colour."""
+    """A number that was learned: whose it is, and its colour."""
 
     name: str
     value: float
     colour: str
-    group: str = ""
 
 
 def plot_fit(fit: Fit, kind: str = "overview") -> Any:
@@ -51,57 +60,25 @@ def plot_fit(fit: Fit, kind: str = "overview") -> Any:
     """
     if kind not in KINDS:
         raise ValueError(f"plot: kind= is one of {KINDS}; got {kind!r}.")
-    drawn = _panels(fit)
-    if kind != "overview":
-        drawn = {name: panels for name, panels in drawn.items() if name == kind}
-    if not drawn:
+    drawn = {p: values for p, values in _learned(fit).items() if kind in ("overview", p.kind)}
+    histories = histories_of(fit) if kind in ("overview", "history") else {}
+    if not drawn and not histories:
         raise ValueError(f"plot: this fit of {type(fit.recipe).__name__} has no {kind} to draw.")
-    return _figure(fit, [panel for panels in drawn.values() for panel in panels])
-
-
-class Panel(NamedTuple):
-    """What is drawn on one pair of axes, how many rows of values it has, and over which width."""
-
-    draw: Callable[["Axes"], None]
-    rows: int
-    full: bool = False
-
-
-def _panels(fit: Fit) -> dict[str, list[Panel]]:
-    """Return the panels that a fit has, by kind."""
-    found: dict[str, list[Panel]] = {}
-    if histories_of(fit):
-        found["history"] = [Panel(lambda axes: _draw_history(axes, fit), 8, True)]
-    found["noise"] = [_dots(several, label, log=True) for label, several in _noises(fit).items()]
-    offsets, ratios = _bias(fit, "offset"), _bias(fit, "ratio")
-    if offsets or ratios:
-        units = _of_units(fit.units.get(fit.tasks[0]))
-        pairs = ((offsets, f"offset{units}", 0.0), (ratios, "ratio", 1.0))
-        found["bias"] = [_dots(several, label, line=at) for several, label, at in pairs if several]
-    scales = _lengthscales(fit)
-    if scales:
-        found["lengthscales"] = [
-            _dots(several, label, log=True) for label, several in scales.items()
-        ]
-    return found
-
-
-def _figure(fit: Fit, panels: list[Panel]) -> Any:
-    """Lay panels out: the history over the full width, the others side by side."""
     import matplotlib.pyplot as plt
 
-    wide = [panel for panel in panels if panel.full]
-    rest = [panel for panel in panels if not panel.full]
-    abreast = max(len(rest) if len(rest) <= MOST_ABREAST else 3, 1)
-    lines = [rest[i : i + abreast] for i in range(0, len(rest), abreast)]
-    heights = [2.5 for _ in wide] + [0.9 + ROW * max(p.rows for p in line) for line in lines]
+    abreast = max(len(drawn) if len(drawn) <= MOST_ABREAST else 3, 1)
+    rows = [list(drawn.items())[i : i + abreast] for i in range(0, len(drawn), abreast)]
+    heights = [2.5] * bool(histories)
+    heights += [0.9 + ROW * max(len(values) for _, values in row) for row in rows]
     figure = plt.figure(figsize=(WIDTH, 0.5 + sum(heights)), layout="constrained")
     grid = figure.add_gridspec(len(heights), abreast, height_ratios=heights)
-    for i, panel in enumerate(wide):
-        panel.draw(figure.add_subplot(grid[i, :]))
-    for i, line in enumerate(lines, start=len(wide)):
-        for j, panel in enumerate(line):
-            panel.draw(figure.add_subplot(grid[i, j]))
+    if histories:
+        # Adam tells the objective after stretches of steps.
+        stretch = CHUNK if isinstance(fit.optimiser, Adam) else 1
+        _draw_history(figure.add_subplot(grid[0, :]), histories, stretch)
+    for i, row in enumerate(rows, start=len(heights) - len(rows)):
+        for j, (panel, values) in enumerate(row):
+            _draw_values(figure.add_subplot(grid[i, j]), panel, values)
     figure.suptitle(f"{type(fit.recipe).__name__}, {fit.status}", fontsize=10)
     return figure
 
@@ -113,19 +90,14 @@ def histories_of(fit: Fit) -> dict[str, Float[np.ndarray, " _"]]:
     return {name: values for name, values in several.items() if len(values) > 1}
 
 
-def _draw_history(axes: "Axes", fit: Fit) -> None:
+def _draw_history(axes: "Axes", several: dict[str, np.ndarray], stretch: int) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    several = histories_of(fit)
-    stretch = CHUNK if isinstance(fit.optimiser, Adam) else 1
     if len(several) == 1:
         (values,) = several.values()
-        axes.plot(
-            stretch * np.arange(1, len(values) + 1),
-            values,
-            color=MODEL_COLOURS[1],
-            marker="." if len(values) < 30 else None,
-        )
+        steps = stretch * np.arange(1, len(values) + 1)
+        marker = "." if len(values) < 30 else None
+        axes.plot(steps, values, color=MODEL_COLOURS[1], marker=marker)
         axes.set_ylabel("log evidence or bound")
         _without_the_fall(axes, values)
     else:
@@ -134,8 +106,7 @@ def _draw_history(axes: "Axes", fit: Fit) -> None:
             # What is left to rise falls to zero, which a log axis cannot show.
             left = np.maximum(values.max() - values, LEAST_RISE)
             axes.plot(np.arange(1, len(values) + 1), left, color=colour, label=name)
-        axes.set(yscale="log")
-        axes.set_ylabel("log evidence\nbelow its best")
+        axes.set(yscale="log", ylabel="log evidence\nbelow its best")
         if len(several) <= 8:
             axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes.set_xlabel("step")
@@ -150,35 +121,33 @@ def _without_the_fall(axes: "Axes", values: Float[np.ndarray, " steps"]) -> None
         axes.set_ylim(usual - 0.5 * (high - usual), high + 0.1 * (high - usual))
 
 
-def _noises(fit: Fit) -> dict[str, list[Value]]:
-    """Return the noise sd of each process, by the units they are in."""
-    colours, several = source_colours(fit.sources), len(fit.tasks) > 1
-    found: dict[str, list[Value]] = {}
-    for (source, task), variance in zip(fit.processes, _noise_variances(fit), strict=True):
-        name = f"{source}, {task}" if several else source
-        label = f"noise sd{_of_units(fit.units.get(task))}"
-        value = Value(name, float(np.sqrt(variance)), colours[source])
-        found.setdefault(label, []).append(value)
+def _learned(fit: Fit) -> dict[Panel, list[Value]]:
+    """Return the noise sd of each process, the bias of each source, and the lengthscales."""
+    found: defaultdict[Panel, list[Value]] = defaultdict(list)
+    colours, parameters = source_colours(fit.sources), fit.parameters()
+    for (source, task), sd in zip(fit.processes, _noise_sds(fit), strict=True):
+        name = f"{source}, {task}" if len(fit.tasks) > 1 else source
+        panel = Panel("noise", with_units("noise sd", fit.units.get(task)))
+        found[panel].append(Value(name, sd, colours[source]))
+    for name, units, none in (("offset", fit.units.get(fit.tasks[0]), 0.0), ("ratio", None, 1.0)):
+        panel = Panel("bias", with_units(name, units), none)
+        for source in fit.sources:
+            if f"{name}[{source}]" in parameters:
+                value = float(parameters[f"{name}[{source}]"])
+                found[panel].append(Value(source, value, colours[source]))
+    for along, owner, length in _lengthscales(fit):
+        panel = Panel("lengthscales", f"lengthscale of {along}")
+        found[panel].append(Value(owner, length, MODEL_COLOURS[1]))
     return found
 
 
 @float64
-def _noise_variances(fit: Fit) -> list[Any]:
-    return [fit.model.observation_noise(process) for process in fit.processes]
+def _noise_sds(fit: Fit) -> list[float]:
+    return [float(np.sqrt(fit.model.observation_noise(process))) for process in fit.processes]
 
 
-def _bias(fit: Fit, name: str) -> list[Value]:
-    colours, values = source_colours(fit.sources), fit.parameters()
-    return [
-        Value(source, float(values[f"{name}[{source}]"]), colours[source])
-        for source in fit.sources
-        if f"{name}[{source}]" in values
-    ]
-
-
-def _lengthscales(fit: Fit) -> dict[str, list[Value]]:
-    """Return the lengthscales along each input, of all GPs over the inputs."""
-    found: dict[str, list[Value]] = {}
+def _lengthscales(fit: Fit) -> Iterator[tuple[str, str, float]]:
+    """Yield the lengthscales of all GPs over the inputs: along what, whose, and how long."""
     kernels = {id(getattr(kernel, "lengthscale", None)): kernel for kernel in _kernels(fit)}
     named = fit.model.named()
     for name, value in fit.parameters().items():
@@ -186,73 +155,53 @@ def _lengthscales(fit: Fit) -> dict[str, list[Value]]:
         # Layers of a deep model see values of their parents: their inputs are others.
         if last != "lengthscale" or owner.startswith("expert"):
             continue
-        kernel, values = kernels[id(named[name])], np.ravel(value)
+        kernel, lengths = kernels[id(named[name])], np.ravel(value)
         inputs = [_input(fit, d) for d in kernel.columns]
         if isinstance(kernel, Periodic):
             # It has no unit: it is a share of the period.
             inputs = ["a period"]
-        elif len(values) == 1:
+        elif len(lengths) == 1:
             inputs = [", ".join(inputs)]
-        said = owner.removesuffix(".kernel")
-        for along, length in zip(inputs, values, strict=True):
-            label = f"lengthscale of {along}"
-            found.setdefault(label, []).append(Value(said, float(length), MODEL_COLOURS[1]))
-    return found
+        for along, length in zip(inputs, lengths, strict=True):
+            yield along, owner.removesuffix(".kernel"), float(length)
 
 
 def _kernels(fit: Fit) -> list[LeafKernel]:
+    """Return the kernels of all GPs of a fit, sums and products taken apart."""
     leaves = jax.tree.leaves(fit.model, is_leaf=lambda node: isinstance(node, LeafKernel))
     return [leaf for leaf in leaves if isinstance(leaf, LeafKernel)]
 
 
 def _input(fit: Fit, i: int) -> str:
-    axis = None if fit.axes is None or i >= len(fit.axes) else fit.axes[i]
-    return f"{fit.inputs[i]} ({axis.unit})" if axis is not None else fit.inputs[i]
+    axis = fit.axes[i] if fit.axes is not None and i < len(fit.axes) else None
+    return with_units(fit.inputs[i], None if axis is None else axis.unit)
 
 
-def _of_units(units: str | None) -> str:
-    return f" ({units})" if units else ""
+def _draw_values(axes: "Axes", panel: Panel, values: list[Value]) -> None:
+    """Draw named values, one below the other, each with its number."""
+    at = np.arange(len(values))[::-1]
+    numbers = np.array([v.value for v in values])
+    axes.scatter(numbers, at, c=[v.colour for v in values], s=26, zorder=3)
+    axes.set_yticks(at, [v.name for v in values], fontsize=9)
+    axes.set(xlabel=panel.label, ylim=(-0.7, len(values) - 0.3))
+    axes.grid(axis="y", color="0.9", linewidth=0.8)
+    axes.tick_params(axis="y", length=0)
+    if panel.none is not None:
+        axes.axvline(panel.none, color="0.6", linewidth=1, linestyle="--", label="no bias")
+    _leave_room(axes, numbers, panel.none)
+    style = {"textcoords": "offset points", "ha": "center", "fontsize": 8, "color": "0.3"}
+    for height, number in zip(at, numbers, strict=True):
+        axes.annotate(f"{number:.3g}", (number, height), (0, 6), **style)
 
 
-def _dots(
-    values: list[Value], label: str, *, log: bool = False, line: float | None = None
-) -> Panel:
-    """Return a panel of named values, one below the other, each with its number."""
-
-    def draw(axes: "Axes") -> None:
-        at = np.arange(len(values))[::-1]
-        numbers = np.array([v.value for v in values])
-        axes.scatter(numbers, at, c=[v.colour for v in values], s=26, zorder=3)
-        axes.set_yticks(at, [v.name for v in values], fontsize=9)
-        axes.set_ylim(-0.7, len(values) - 0.3)
-        axes.grid(axis="y", color="0.9", linewidth=0.8)
-        axes.tick_params(axis="y", length=0)
-        axes.set_xlabel(label)
-        if line is not None:
-            axes.axvline(line, color="0.6", linewidth=1, linestyle="--", label="no bias")
-        _leave_room(axes, numbers, log, line)
-        for height, value in zip(at, values, strict=True):
-            axes.annotate(
-                f"{value.value:.3g}",
-                (value.value, height),
-                (0, 6),
-                textcoords="offset points",
-                ha="center",
-                fontsize=8,
-                color="0.3",
-            )
-
-    return Panel(draw, len(values))
-
-
-def _leave_room(axes: "Axes", numbers: np.ndarray, log: bool, line: float | None) -> None:
+def _leave_room(axes: "Axes", numbers: np.ndarray, none: float | None) -> None:
     """Leave room about the values, at least a factor of two on log axes; few ticks."""
-    if log and np.all(numbers > 0):
+    if none is None and np.all(numbers > 0):
         low, high = numbers.min() / 2, numbers.max() * 2
         set_log(axes, (1, 2, 5) if high / low < 50 else (1,))
         axes.set_xlim(low, high)
         return
-    ends = np.append(numbers, [] if line is None else [line])
+    ends = np.append(numbers, [] if none is None else [none])
     margin = 0.3 * (float(np.ptp(ends)) or max(abs(float(ends[0])), 1.0))
     axes.set_xlim(ends.min() - margin, ends.max() + margin)
     axes.locator_params(axis="x", nbins=4)  # pyright: ignore[reportArgumentType]

@@ -10,25 +10,24 @@ from mrgp.data import Dataset
 from mrgp.plotting.colours import FIELD_COLOURS, SHARE_COLOURS, SPREAD_COLOURS, source_markers
 from mrgp.plotting.coordinates import Slice, across_of, coordinates, set_axis, slices_of
 from mrgp.plotting.functions import (
-    draw_curve,
-    draw_data,
     draw_line,
     input_of,
-    legend_above,
     of_task,
     per_unit,
+    plot_function,
     predicted,
     spoken,
 )
-from mrgp.plotting.panels import WIDTH, draw_panel, label_outer, map_panels
-from mrgp.plotting.shapes import (
-    Regions,
-    draw_outlines,
-    draw_regions,
-    regions_on,
-    set_map,
-    size_of,
+from mrgp.plotting.panels import (
+    Map,
+    Scale,
+    draw_maps,
+    label_outer,
+    legend_above,
+    map_panels,
+    new_panels,
 )
+from mrgp.plotting.shapes import Regions, draw_outlines, draw_regions, regions_on, set_map
 from mrgp.prediction import Prediction
 from mrgp.supports import Points, Support
 
@@ -69,10 +68,7 @@ def plot_map(
     if regions.shapes is None and regions.grid is None:
         raise ValueError("plot_map draws a full grid of points; use plot_data for scattered ones.")
     drawn = draw_regions(axes, regions, limits or limits_of([regions.values]), colours)
-    set_map(axes, [regions])
-    axes.set_title(title)
-    axes.figure.colorbar(drawn, ax=axes, label=label, shrink=0.8)
-    return drawn
+    return _framed(axes, drawn, [regions], label, title)
 
 
 def plot_data(
@@ -110,7 +106,12 @@ def plot_data(
         marker = markers.get(o.name, "o")
         drawn = draw_regions(axes, regions, limits, FIELD_COLOURS, marker=marker)
         drawn.set_label(spoken(o))
-    set_map(axes, [regions for _, regions in found])
+    return _framed(axes, drawn, [regions for _, regions in found], label, title)
+
+
+def _framed(axes: "Axes", drawn: Any, extent: Sequence[Regions], label: str, title: str) -> Any:
+    """Give a map its axes, its title and its colour bar."""
+    set_map(axes, extent)
     axes.set_title(title)
     axes.figure.colorbar(drawn, ax=axes, label=label, shrink=0.8)
     return drawn
@@ -170,41 +171,13 @@ def plot_prediction(
     name = input_of(prediction.support)
     if name is not None:
         return _curve(prediction, name, data, exceedance, truth)
-    across = across_of(coordinates(prediction.support))
     if truth is not None:
+        across = across_of(coordinates(prediction.support))
         raise ValueError(
             f"truth= is drawn beside a curve, and this prediction is a map over {across}. Leave it"
             " out, and draw it by plot_map."
         )
-    return _maps(prediction, across, data, _fields(prediction, exceedance))
-
-
-class Column(NamedTuple):
-    """A field to be mapped: its values, what it is, in which units, and its colours."""
-
-    values: Float[np.ndarray, " n"]
-    title: str
-    label: str
-    colours: str
-    limits: tuple[float, float] | None = None
-
-
-def _fields(prediction: Prediction, exceedance: float | None) -> list[Column]:
-    what = predicted(prediction)
-    found = [
-        Column(prediction.mean, "mean", what, FIELD_COLOURS),
-        Column(prediction.std, "sd", f"sd of {what}", SPREAD_COLOURS),
-    ]
-    if exceedance is not None:
-        said = _above(prediction, exceedance)
-        values = prediction.exceedance(exceedance)
-        found.append(Column(values, said, "probability", SHARE_COLOURS, (0.0, 1.0)))
-    return found
-
-
-def _above(prediction: Prediction, threshold: float) -> str:
-    units = f" {prediction.units}" if prediction.units else ""
-    return f"P({prediction.task} > {threshold:g}{units})"
+    return _maps(prediction, data, exceedance)
 
 
 def _curve(
@@ -215,83 +188,98 @@ def _curve(
     truth: Float[np.ndarray, " n"] | None,
 ) -> Any:
     """Draw mean and interval along one input, over the probability of exceeding a threshold."""
-    import matplotlib.pyplot as plt
-
-    extra = () if exceedance is None else (1.6,)
-    figure, panels = plt.subplots(
-        1 + len(extra),
-        figsize=(WIDTH, 3.6 + sum(extra)),
-        sharex=True,
-        squeeze=False,
-        layout="constrained",
-        height_ratios=(3.6, *extra),
+    heights = (3.6,) if exceedance is None else (3.6, 1.6)
+    figure, panels = new_panels(
+        len(heights), height=sum(heights), sharex=True, height_ratios=heights
     )
     upper, *below = panels[:, 0]
-    along = coordinates(prediction.support)[name]
+    plot_function(prediction, upper, data=data, truth=truth)
     (place,) = slices_of(prediction.support, [name], 1)
-    draw_curve(upper, along, prediction, truth)
-    if data is not None:
-        draw_data(upper, data, prediction, name, place)
-    upper.set_ylabel(predicted(prediction))
-    if place.words:
-        upper.set_title(place.words, fontsize=10, loc="left")
+    upper.set_title(place.words, fontsize=10, loc="left")
     for axes in below:
+        along = coordinates(prediction.support)[name]
         upper.axhline(exceedance, color="0.4", linewidth=1, linestyle=":", label="threshold")
+        upper.set_xlabel("")
         draw_line(axes, along, prediction.exceedance(exceedance), color="0.25", linewidth=1.4)
-        axes.set(ylim=(-0.03, 1.03))
-        axes.set_ylabel(_above(prediction, float(exceedance or 0.0)))
-    set_axis(panels[-1, 0], "x", along)
+        axes.set(ylim=(-0.03, 1.03), ylabel=_above(prediction, exceedance))
+        set_axis(axes, "x", along)
     legend_above(figure, [upper])
     return figure
 
 
-def _maps(
-    prediction: Prediction,
-    across: tuple[str, str],
-    data: Dataset | None,
-    columns: Sequence[Column],
-) -> Any:
+def _above(prediction: Prediction, threshold: float | None) -> str:
+    units = f" {prediction.units}" if prediction.units else ""
+    return f"P({prediction.task} > {threshold:g}{units})"
+
+
+def _maps(prediction: Prediction, data: Dataset | None, exceedance: float | None) -> Any:
     """Draw a row of maps for each slice, a column for each field, with the data of that slice."""
-    support = prediction.support
-    everything = whole_of(prediction, across, "plot_prediction")
-    places = slices_of(support[np.flatnonzero(~np.isnan(prediction.mean))], across, MOST_MAPS)
-    figure, panels = map_panels(
-        len(places), len(columns), size_of([everything]), len(columns), 2 if places[0].words else 1
-    )
-    seen = None if data is None else of_task(data, prediction.task)
-    # Sums have no scale in common with the values of points.
-    coloured = support.kind != "sum"
-    for j, column in enumerate(columns):
-        limits, beyond = column.limits or limits_of([column.values]), "neither"
-        if j == 0 and seen is not None and coloured:
-            limits, beyond = with_points(limits, seen, across, places)
-        drawn = None
-        for i, place in enumerate(places):
-            axes = panels[i, j]
-            regions = regions_on(support, column.values, across, place, exact=True)
-            found = draw_panel(axes, regions, everything, limits, column.colours)
-            drawn = drawn if found is None else found
-            axes.set_title("\n".join(filter(None, (column.title, place.words))), fontsize=10)
-            if seen is not None:
-                overlay(axes, seen, across, place, limits if j == 0 and coloured else None)
-        style = {
-            "label": column.label,
-            "extend": beyond,
-            "shrink": 0.85,
-            "aspect": 20 + 14 * (len(places) - 1),
-        }
-        figure.colorbar(drawn, ax=list(panels[:, j]), **style)
-    label_outer(panels, np.ones(panels.shape, bool))
+    sheet, what = Sheet.of(prediction, data, MOST_MAPS, "plot_prediction"), predicted(prediction)
+    mean, sd = prediction.mean, prediction.std
+    columns = {
+        "mean": (mean, Scale(what, limits_of([mean]))),
+        "sd": (sd, Scale(f"sd of {what}", limits_of([sd]), SPREAD_COLOURS)),
+    }
+    if exceedance is not None:
+        scale = Scale("probability", (0.0, 1.0), SHARE_COLOURS)
+        columns[_above(prediction, exceedance)] = prediction.exceedance(exceedance), scale
+    count, lines = len(sheet.places), 2 if sheet.places[0].words else 1
+    figure, panels = map_panels(count, len(columns), [sheet.extent], bars=len(columns), lines=lines)
+    for column, (title, (values, scale)) in zip(panels.T, columns.items(), strict=True):
+        fields = [(f"{title}\n{p.words}".strip(), values, p) for p in sheet.places]
+        long = {"aspect": 20 + 14 * (count - 1)}
+        sheet.draw(column, fields, scale, coloured=title == "mean", **long)
+    label_outer(panels)
     legend_above(figure, list(panels.ravel()))
     return figure
 
 
-def whole_of(prediction: Prediction, across: Sequence[str], who: str) -> Regions:
-    """Return all regions that a prediction has values of, or say that there are none."""
-    found = regions_on(prediction.support, prediction.mean, across)
-    if found is None:
-        raise ValueError(f"{who}: there are no values to draw; all are NaN.")
-    return found
+class Sheet(NamedTuple):
+    """A prediction over two inputs: its extent, the slices that are drawn, and data on top."""
+
+    support: Support
+    across: tuple[str, str]
+    extent: Regions
+    places: list[Slice]
+    data: Dataset | None
+
+    @classmethod
+    def of(cls, prediction: Prediction, data: Dataset | None, most: int, who: str) -> "Sheet":
+        """Return what is drawn of a prediction, or say that there is nothing."""
+        support = prediction.support
+        across = across_of(coordinates(support))
+        extent = regions_on(support, prediction.mean, across)
+        if extent is None:
+            raise ValueError(f"{who}: there are no values to draw; all are NaN.")
+        known = support[np.flatnonzero(~np.isnan(prediction.mean))]
+        seen = None if data is None else of_task(data, prediction.task)
+        return cls(support, across, extent, slices_of(known, across, most), seen)
+
+    def draw(
+        self,
+        panels: Sequence["Axes"],
+        fields: Sequence[tuple[str, Float[np.ndarray, " n"], Slice]],
+        scale: Scale,
+        *,
+        coloured: bool = False,
+        **bar: Any,
+    ) -> None:
+        """Draw fields, each with its title, at their slices on one colour scale, under the data.
+
+        Data are `coloured` on the scale, but for sums, which have none in common with points.
+        """
+        coloured = coloured and self.support.kind != "sum"
+        if coloured and self.data is not None:
+            limits, beyond = with_points(scale.limits, self.data, self.across, self.places)
+            scale = scale._replace(limits=limits, beyond=beyond)
+        maps = []
+        for title, values, place in fields:
+            regions = regions_on(self.support, values, self.across, place, exact=True)
+            maps.append(Map(title, regions, [regions or self.extent]))
+        draw_maps(panels, maps, scale, **bar)
+        if self.data is not None:
+            for axes, (_, _, place) in zip(panels, fields, strict=True):
+                overlay(axes, self.data, self.across, place, scale.limits if coloured else None)
 
 
 def overlay(

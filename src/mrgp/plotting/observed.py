@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mrgp.data import Dataset, Observations
-from mrgp.plotting.colours import FIELD_COLOURS, source_markers
+from mrgp.plotting.colours import source_markers
 from mrgp.plotting.coordinates import (
+    EVERYWHERE,
     Coordinate,
     Slice,
     across_of,
@@ -15,11 +16,20 @@ from mrgp.plotting.coordinates import (
     joined,
     set_axis,
     slices_of,
+    with_units,
 )
-from mrgp.plotting.functions import draw_values, legend_above, per_unit, quantity, spoken
+from mrgp.plotting.functions import draw_values, per_unit, spoken
 from mrgp.plotting.maps import MOST_MAPS, without_outliers
-from mrgp.plotting.panels import WIDTH, label_outer, map_panels, say_empty
-from mrgp.plotting.shapes import Regions, draw_regions, regions_on, set_map, size_of
+from mrgp.plotting.panels import (
+    Map,
+    Scale,
+    draw_maps,
+    label_outer,
+    legend_above,
+    map_panels,
+    new_panels,
+)
+from mrgp.plotting.shapes import regions_on
 
 
 def plot_dataset(data: Dataset) -> Any:
@@ -57,35 +67,22 @@ def _varies(several: Sequence[Coordinate]) -> bool:
 
 def _curves(data: Dataset, name: str) -> Any:
     """Draw all sources of a task along one input in one panel."""
-    import matplotlib.pyplot as plt
-
-    figure, panels = plt.subplots(
-        len(data.tasks),
-        figsize=(WIDTH, 0.6 + 2.6 * len(data.tasks)),
-        sharex=True,
-        squeeze=False,
-        layout="constrained",
-    )
+    count = len(data.tasks)
+    figure, panels = new_panels(count, height=0.6 + 2.6 * count, sharex=True)
     for axes, task in zip(panels[:, 0], data.tasks, strict=True):
         draw_values(axes, data, task, name)
-        axes.set_ylabel(quantity(task, data.units[task]))
+        axes.set_ylabel(with_units(task, data.units[task]))
     set_axis(panels[-1, 0], "x", coordinates(data.supports[0])[name])
     legend_above(figure, list(panels[:, 0]))
     return figure
 
 
 class Cell(NamedTuple):
-    """A source at a place: what is drawn in one panel, and under which title."""
+    """What is drawn in one panel: a source, at a place."""
 
     observed: Observations
-    place: Slice
-    title: str
+    place: Slice = EVERYWHERE
     exact: bool = False
-
-    def regions(self, across: tuple[str, str]) -> Regions | None:
-        """Return the regions of the source that are drawn."""
-        o = self.observed
-        return regions_on(o.support, per_unit(o), across, self.place, exact=self.exact)
 
 
 Rows = list[list[Cell | None]]
@@ -93,70 +90,45 @@ Rows = list[list[Cell | None]]
 
 def _side_by_side(data: Dataset, across: tuple[str, str]) -> Any:
     """Draw a row for each task, and a map for each source."""
-    cells: Rows = [
-        [
-            Cell(o, Slice(), spoken(o)) if (o := _of(data, source, task)) else None
-            for source in data.sources
-        ]
-        for task in data.tasks
-    ]
-    return _draw(data, across, cells)
+    known = {o.process: Cell(o) for o in data}
+    rows: dict[str, Rows] = {
+        task: [[known.get((source, task)) for source in data.sources]] for task in data.tasks
+    }
+    return _draw(data, across, rows)
 
 
 def _over_time(data: Dataset, across: tuple[str, str]) -> Any:
     """Draw a row for each source of each task, and a map for each of a few times of the task."""
-    rows: Rows = []
+    rows: dict[str, Rows] = {}
     for task in data.tasks:
         several = [o for o in data if o.task == task]
         # The source of the fewest times says which: the others have values there too, most likely.
-        counts = [len(slices_of(o.support, across, len(o))) for o in several]
-        rarest = several[int(np.argmin(counts))]
+        rarest = min(several, key=lambda o: len(slices_of(o.support, across, len(o))))
         places = slices_of(rarest.support, across, MOST_MAPS)
-        made: Rows = [
-            [Cell(o, p, f"{spoken(o)}\n{p.words}".strip(), o is rarest) for p in places]
-            for o in several
-        ]
-        rows += made
-    most = max(map(len, rows))
-    return _draw(data, across, [row + [None] * (most - len(row)) for row in rows])
+        rows[task] = [[Cell(o, place, o is rarest) for place in places] for o in several]
+    return _draw(data, across, rows)
 
 
-def _of(data: Dataset, source: str, task: str) -> Observations | None:
-    return next((o for o in data if o.process == (source, task)), None)
+def _draw(data: Dataset, across: tuple[str, str], rows: dict[str, Rows]) -> Any:
+    """Draw rows of maps over one extent, with one colour scale for each task."""
+    extent = [r for o in data if (r := regions_on(o.support, per_unit(o), across)) is not None]
+    count = sum(map(len, rows.values()))
+    wide = max(len(row) for several in rows.values() for row in several)
+    figure, panels = map_panels(count, wide, extent)
+    markers, left = source_markers(data.sources), iter(panels)
 
+    def drawn(cell: Cell) -> Map:
+        o, place, exact = cell
+        regions = regions_on(o.support, per_unit(o), across, place, exact=exact)
+        title = f"{spoken(o)}\n{place.words}".strip()
+        return Map(title, regions, extent, markers[o.name])
 
-def _draw(data: Dataset, across: tuple[str, str], cells: Rows) -> Any:
-    """Draw rows of maps over one extent, with one colour scale and bar for each task."""
-    found = [[cell and cell.regions(across) for cell in row] for row in cells]
-    everything = [r for o in data if (r := regions_on(o.support, per_unit(o), across)) is not None]
-    figure, panels = map_panels(len(cells), len(cells[0]), size_of(everything), 1, 2)
-    markers = source_markers(data.sources)
-    scales = _scales(cells, found)
-    for panel_row, row, regions_row in zip(panels, cells, found, strict=True):
-        task = next(cell.observed.task for cell in row if cell)
-        drawn = None
-        for axes, cell, regions in zip(panel_row, row, regions_row, strict=True):
-            if cell is None:
-                continue
-            set_map(axes, everything)
-            axes.set_title(cell.title, fontsize=10)
-            if regions is None:
-                say_empty(axes)
-                continue
-            marker = markers[cell.observed.name]
-            drawn = draw_regions(axes, regions, scales[task][:2], FIELD_COLOURS, marker=marker)
-        if drawn is not None:
-            label, beyond = quantity(task, data.units[task]), scales[task][2]
-            figure.colorbar(drawn, ax=list(panel_row), label=label, shrink=0.85, extend=beyond)
-    label_outer(panels, np.array([[cell is not None for cell in row] for row in cells]))
+    for task, several in rows.items():
+        maps = [[cell and drawn(cell) for cell in row] for row in several]
+        values = [one.regions.values for row in maps for one in row if one and one.regions]
+        low, high, beyond = without_outliers(np.concatenate(values))
+        scale = Scale(with_units(task, data.units[task]), (low, high), beyond=beyond)
+        for row in maps:
+            draw_maps(next(left), row, scale)
+    label_outer(panels)
     return figure
-
-
-def _scales(cells: Rows, found: Any) -> dict[str, tuple[float, float, str]]:
-    """Return the limits of the colours of each task, from the values that are drawn."""
-    values: dict[str, list[np.ndarray]] = {}
-    for row, regions_row in zip(cells, found, strict=True):
-        for cell, regions in zip(row, regions_row, strict=True):
-            if cell is not None and regions is not None:
-                values.setdefault(cell.observed.task, []).append(regions.values)
-    return {task: without_outliers(np.concatenate(several)) for task, several in values.items()}

@@ -7,9 +7,11 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp.plotting.coordinates import (
+    EVERYWHERE,
     Coordinate,
     Slice,
     aspect_of,
+    cells_of,
     coordinates,
     joined,
     laid_out,
@@ -57,7 +59,7 @@ def regions_on(
     support: Support,
     values: Float[np.ndarray, " n"],
     across: Sequence[str],
-    place: Slice | None = None,
+    place: Slice = EVERYWHERE,
     *,
     exact: bool = False,
 ) -> Regions | None:
@@ -65,30 +67,28 @@ def regions_on(
 
     With `exact` they are those of the slice, for the support that it was taken from.
     """
-    rows = np.ones(len(support), bool) if place is None else place.rows(support, exact=exact)
-    rows &= ~np.isnan(values)
-    if not rows.any():
+    rows = np.flatnonzero(place.rows(support, exact=exact) & ~np.isnan(values))
+    if len(rows) == 0:
         return None
-    some, values = support[np.flatnonzero(rows)], np.asarray(values)[rows]
+    some, values = support[rows], np.asarray(values)[rows]
     found = coordinates(some)
     x, y = (found[name] for name in across)
     part, columns = _part(laid_out(some), across)
-    cells = np.column_stack([x.lower, x.upper, y.lower, y.upper]).round(9)
-    outlines = getattr(part, "outlines", None)
+    cells, outlines = cells_of([x, y]), getattr(part, "outlines", None)
     if outlines is not None:
         # Two polygons may have one bounding box.
         cells = np.column_stack([cells, _numbers(outlines.shapes)])
     _, first, owner = np.unique(cells, axis=0, return_index=True, return_inverse=True)
     owner = owner.reshape(-1)
     means = np.bincount(owner, values) / np.bincount(owner)
-    x, y = (c._replace(lower=c.lower[first], upper=c.upper[first]) for c in (x, y))
+    x, y = x.take(first), y.take(first)
     if outlines is not None:
         shapes = [_path(shape, columns, (x.axis, y.axis)) for shape in outlines.shapes[first]]
         return Regions(x, y, shapes, means)
     # Nodes of unknown regions say no more than where their middle is.
     if isinstance(part, Nodes) or not np.any((x.upper > x.lower) & (y.upper > y.lower)):
         return Regions(x, y, None, means)
-    return _areas(Regions(x, y, None, means))
+    return _areas(x, y, means)
 
 
 def draw_regions(
@@ -100,117 +100,99 @@ def draw_regions(
     marker: str | None = None,
 ) -> Any:
     """Draw values on regions: areas filled, points as markers or, as a full grid, as cells."""
-    low, high = limits
+    from matplotlib.colors import Normalize
+
+    style: dict[str, Any] = {"norm": Normalize(*limits), "cmap": colours}
     grid = regions.grid if marker is None else None
     if grid is not None:
         x, y, values = grid
-        return axes.pcolormesh(x, y, values.T, vmin=low, vmax=high, cmap=colours, shading="nearest")
+        return axes.pcolormesh(x, y, values.T, shading="nearest", **style)
     if regions.shapes is None:
-        return axes.scatter(
-            regions.x.middle,
-            regions.y.middle,
-            c=regions.values,
-            vmin=low,
-            vmax=high,
-            cmap=colours,
-            marker=marker or "o",
-            edgecolors="black",
-            linewidths=0.6,
-            s=SMALL if len(regions.values) > MANY else LARGE,
-            zorder=3,
-        )
-    from matplotlib.collections import PathCollection
-
-    edge = {"edgecolors": EDGE, "linewidths": 0.5} if len(regions.values) <= MANY else {}
-    drawn = PathCollection(
-        regions.shapes, cmap=colours, **(edge or {"edgecolors": "face", "linewidths": 0.2})
-    )
-    drawn.set_array(regions.values)
-    drawn.set_clim(low, high)
-    axes.add_collection(drawn)
-    return drawn
+        style |= {"edgecolors": "black", "linewidths": 0.6}
+        return _scatter(axes, regions, marker, c=regions.values, **style)
+    edge, width = (EDGE, 0.5) if len(regions.values) <= MANY else ("face", 0.2)
+    return _fill(axes, regions, array=regions.values, edgecolors=edge, linewidths=width, **style)
 
 
 def draw_outlines(axes: "Axes", regions: Regions, *, colour: str, marker: str = "o") -> Any:
     """Draw where regions are, over a map: edges of areas, hollow markers for points."""
     from matplotlib.patheffects import withStroke
 
-    if regions.shapes is None:
-        return axes.scatter(
-            regions.x.middle,
-            regions.y.middle,
-            facecolors="none",
-            edgecolors=colour,
-            marker=marker,
-            linewidths=0.7,
-            s=SMALL if len(regions.values) > MANY else LARGE,
-            zorder=3,
-            # Seen on light and on dark.
-            path_effects=[withStroke(linewidth=2.2, foreground="white", alpha=0.7)],
-        )
+    style: dict[str, Any] = {"facecolors": "none", "edgecolors": colour}
+    if regions.shapes is not None:
+        return _fill(axes, regions, linewidths=0.9, zorder=2, **style)
+    # Seen on light and on dark.
+    halo = [withStroke(linewidth=2.2, foreground="white", alpha=0.7)]
+    return _scatter(axes, regions, marker, linewidths=0.7, path_effects=halo, **style)
+
+
+def _scatter(axes: "Axes", regions: Regions, marker: str | None, **style: Any) -> Any:
+    size = SMALL if len(regions.values) > MANY else LARGE
+    x, y = regions.x.middle, regions.y.middle
+    return axes.scatter(x, y, s=size, marker=marker or "o", zorder=3, **style)
+
+
+def _fill(axes: "Axes", regions: Regions, **style: Any) -> Any:
     from matplotlib.collections import PathCollection
 
-    drawn = PathCollection(
-        regions.shapes, facecolors="none", edgecolors=colour, linewidths=0.9, zorder=2
-    )
-    axes.add_collection(drawn)
-    return drawn
+    return axes.add_collection(PathCollection(regions.shapes, **style))
 
 
 def set_map(axes: "Axes", several: Sequence[Regions]) -> None:
     """Label the axes of a map, to the scale of the ground, as wide as all regions."""
-    x, y = (joined([getattr(regions, which) for regions in several]) for which in ("x", "y"))
+    x, y = _extent(several)
     for which, c in (("x", x), ("y", y)):
         set_axis(axes, which, c)
-        reach = _reach(c, several, [getattr(r, which) for r in several])
-        getattr(axes, f"set_{which}lim")(*reach)
+        getattr(axes, f"set_{which}lim")(*_reach(c, which, several))
         if not c.dated:
             axes.locator_params(axis=which, nbins=5)  # pyright: ignore[reportArgumentType]
     axes.set_aspect(aspect_of(x, y))
 
 
-def _reach(
-    c: Coordinate, several: Sequence[Regions], sides: Sequence[Coordinate]
-) -> tuple[float, float]:
-    """Return from where to where an axis goes: to the edges of areas, and past points."""
-    low, high = float(c.lower.min()), float(c.upper.max())
-    margin = 0.0 if high > low else 0.5
-    for regions, one in zip(several, sides, strict=True):
-        if regions.shapes is not None:
-            continue
-        beyond = 0.04 * (high - low)
-        if regions.grid is not None:
-            beyond = 0.5 * float(np.median(np.diff(np.unique(one.middle.round(9)))))
-        margin = max(margin, low - one.lower.min() + beyond, one.upper.max() - high + beyond)
-    return low - margin, high + margin
-
-
 def size_of(several: Sequence[Regions]) -> float:
     """Return the height of a map of all regions that is one wide."""
-    x, y = (joined([getattr(regions, which) for regions in several]) for which in ("x", "y"))
-    width, height = (max(float(c.upper.max() - c.lower.min()), 1e-9) for c in (x, y))
+    x, y = _extent(several)
+    width, height = (max(float(np.ptp(c.ends)), 1e-9) for c in (x, y))
     aspect = aspect_of(x, y)
     return 0.75 if aspect == "auto" else float(np.clip(aspect * height / width, 0.3, 2.0))
 
 
-def _areas(regions: Regions) -> Regions:
+def _extent(several: Sequence[Regions]) -> tuple[Coordinate, Coordinate]:
+    return joined([regions.x for regions in several]), joined([regions.y for regions in several])
+
+
+def _reach(c: Coordinate, which: str, several: Sequence[Regions]) -> tuple[float, float]:
+    """Return from where to where an axis goes: to the edges of areas, and past points."""
+    low, high = c.ends
+    margin = 0.0 if high > low else 0.5
+    for regions in several:
+        if regions.shapes is not None:
+            continue
+        one: Coordinate = getattr(regions, which)
+        beyond = 0.04 * (high - low)
+        if regions.grid is not None:
+            beyond = 0.5 * float(np.median(np.diff(np.unique(one.middle.round(9)))))
+        first, last = one.ends
+        margin = max(margin, low - first + beyond, last - high + beyond)
+    return low - margin, high + margin
+
+
+def _areas(x: Coordinate, y: Coordinate, values: Float[np.ndarray, " n"]) -> Regions:
     """Give boxes their paths; those without an area come last, as wide as can be seen."""
     from matplotlib.path import Path
 
-    flat = (regions.x.upper <= regions.x.lower) | (regions.y.upper <= regions.y.lower)
+    flat = (x.upper <= x.lower) | (y.upper <= y.lower)
     order = np.argsort(flat, kind="stable")
-    x, y = (c._replace(lower=c.lower[order], upper=c.upper[order]) for c in (regions.x, regions.y))
-    x, y = _visible(x), _visible(y)
+    x, y = (_visible(c.take(order)) for c in (x, y))
     shapes = [
         Path(np.array([(a, c), (b, c), (b, d), (a, d), (a, c)]), closed=True)
         for a, b, c, d in zip(x.lower, x.upper, y.lower, y.upper, strict=True)
     ]
-    return Regions(x, y, shapes, regions.values[order])
+    return Regions(x, y, shapes, values[order])
 
 
 def _visible(c: Coordinate) -> Coordinate:
-    least = THIN * float(c.upper.max() - c.lower.min())
-    short = 0.5 * np.where(c.upper > c.lower, 0.0, least)
+    short = 0.5 * np.where(c.upper > c.lower, 0.0, THIN * float(np.ptp(c.ends)))
     return c._replace(lower=c.lower - short, upper=c.upper + short)
 
 
@@ -232,8 +214,7 @@ def _numbers(shapes: np.ndarray) -> np.ndarray:
     """Return the same number for equal polygons, and others for others."""
     import shapely
 
-    known: dict[bytes, int] = {}
-    return np.array([known.setdefault(written, len(known)) for written in shapely.to_wkb(shapes)])
+    return np.unique(shapely.to_wkb(shapes), return_inverse=True)[1]
 
 
 def _path(shape: Any, columns: Sequence[int], axes: Sequence[Any]) -> Any:
@@ -245,11 +226,7 @@ def _path(shape: Any, columns: Sequence[int], axes: Sequence[Any]) -> Any:
     for part in shapely.get_parts(shape):
         # Outer rings go one way and holes the other, so that holes stay empty.
         turned = shapely.geometry.polygon.orient(part)
-        rings += [np.asarray(ring.coords)[:, :2] for ring in (turned.exterior, *turned.interiors)]
+        rings += [np.asarray(ring.coords) for ring in (turned.exterior, *turned.interiors)]
     pairs = list(zip(columns, axes, strict=True))
-    return Path.make_compound_path(
-        *(
-            Path(np.column_stack([shown(ring[:, d], axis) for d, axis in pairs]), closed=True)
-            for ring in rings
-        )
-    )
+    corners = [np.column_stack([shown(ring[:, d], a) for d, a in pairs]) for ring in rings]
+    return Path.make_compound_path(*(Path(ring, closed=True) for ring in corners))
