@@ -119,11 +119,7 @@ def _observed(o: Observations) -> str:
 
 
 def _add_sources(
-    found: Diagram,
-    data: Dataset,
-    rows: dict[Process, float],
-    column: int,
-    words: Words,
+    found: Diagram, data: Dataset, rows: dict[Process, float], column: int, words: Words
 ) -> None:
     """Add support and observations of every source, and the plate about both."""
     for o in data:

@@ -7,14 +7,7 @@ import numpy as np
 from mrgp.data import Dataset
 from mrgp.plotting.colours import SHARE_COLOURS, source_colours
 from mrgp.plotting.coordinates import Coordinate, coordinates, set_axis
-from mrgp.plotting.functions import (
-    alone_along,
-    broken,
-    draw_curve,
-    draw_line,
-    input_of,
-    predicted,
-)
+from mrgp.plotting.functions import alone_along, broken, draw_curve, draw_line, input_of, predicted
 from mrgp.plotting.maps import Sheet, limits_of
 from mrgp.plotting.panels import Scale, label_outer, legend_above, map_panels, new_panels
 from mrgp.prediction import Prediction

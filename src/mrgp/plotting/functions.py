@@ -250,10 +250,15 @@ def plot_bias_map(bias_map: BiasMap, axes: "Axes | None" = None) -> "Axes":
         axes.plot(values, values, color="0.6", linewidth=1, linestyle="--", label="no bias")
     axes.set_xlabel(with_units(bias_map.source, bias_map.source_units))
     axes.set_ylabel(with_units(bias_map.target, bias_map.units))
-    place = ", ".join(f"{name} = {value:.4g}" for name, value in bias_map.at.items())
-    axes.set_title(f"{bias_map.source} to {bias_map.target}" + (f" at {place}" if place else ""))
+    axes.set_title(map_title(bias_map))
     axes.legend(frameon=False)
     return axes
+
+
+def map_title(bias_map: BiasMap) -> str:
+    """Say from which source to which target a map goes, and where it is looked at."""
+    place = ", ".join(f"{name} = {value:.4g}" for name, value in bias_map.at.items())
+    return f"{bias_map.source} to {bias_map.target}" + (f" at {place}" if place else "")
 
 
 def plot_posteriors(

@@ -125,7 +125,7 @@ def _learned(fit: Fit) -> dict[Panel, list[Value]]:
     """Return the noise sd of each process, the bias of each source, and the lengthscales."""
     found: defaultdict[Panel, list[Value]] = defaultdict(list)
     colours, parameters = source_colours(fit.sources), fit.parameters()
-    for (source, task), sd in zip(fit.processes, _noise_sds(fit), strict=True):
+    for (source, task), sd in noise_sds(fit).items():
         name = f"{source}, {task}" if len(fit.tasks) > 1 else source
         panel = Panel("noise", with_units("noise sd", fit.units.get(task)))
         found[panel].append(Value(name, sd, colours[source]))
@@ -142,8 +142,9 @@ def _learned(fit: Fit) -> dict[Panel, list[Value]]:
 
 
 @float64
-def _noise_sds(fit: Fit) -> list[float]:
-    return [float(np.sqrt(fit.model.observation_noise(process))) for process in fit.processes]
+def noise_sds(fit: Fit) -> dict[tuple[str, str], float]:
+    """Return the standard deviation of the noise of each process."""
+    return {p: float(np.sqrt(fit.model.observation_noise(p))) for p in fit.processes}
 
 
 def _lengthscales(fit: Fit) -> Iterator[tuple[str, str, float]]:

@@ -6,41 +6,45 @@ import numpy as np
 
 from mrgp.inference import BiasMap, Fit
 from mrgp.models import Tree
+from mrgp.plotting.coordinates import with_units
+from mrgp.plotting.functions import map_title
+from mrgp.plotting.learned import noise_sds
 from mrgp.report.markup import chart, heading, paragraph, table
 
 
 def maps_of(fit: Fit) -> list[BiasMap]:
     """Return the maps to the target that a deep model learned, or none."""
-    if not isinstance(fit.model, Tree):
+    if not _learns_maps(fit):
         return []
     asked = dict.fromkeys((n.label, n.process[1]) for n in fit.model.nodes if n.parent is not None)
     return [fit.bias_map(pair) for pair in asked]
 
 
+def _learns_maps(fit: Fit) -> bool:
+    """Tell whether a model has maps from sources to its target."""
+    return isinstance(fit.model, Tree)
+
+
 def sources_section(fit: Fit, maps: list[BiasMap], shares: dict[str, dict[str, float]]) -> str:
     """Tell noise, bias and weight of every source, and place the drawings of learned maps."""
-    values = fit.parameters()
+    values, noises = fit.parameters(), noise_sds(fit)
     rows = []
     for source, task in fit.processes:
-        noise = float(np.sqrt(fit.model.observation_noise((source, task))))
-        ratio, offset = (values.get(f"{name}[{source}]") for name in ("ratio", "offset"))
-        row = [source, task, noise, fit.units.get(task), _number(offset), _number(ratio)]
+        biases = (values.get(f"{name}[{source}]") for name in ("offset", "ratio"))
+        row = [source, task, noises[source, task], fit.units.get(task), *map(_number, biases)]
         rows.append([*row, fit.weights[source, task]])
     header = ["source", "task", "sd of noise", "units", "offset", "ratio", "composite weight"]
     parts = [table("Noise, bias and weight", header, rows), paragraph(_explained(fit, rows))]
     for task, of_experts in shares.items():
         many = [[label, task, share] for label, share in of_experts.items()]
-        parts.append(
-            table("Mean weights of the experts on the grid", ["expert", "task", "w"], many)
-        )
+        title = "Mean weights of the experts on the grid"
+        parts.append(table(title, ["expert", "task", "w"], many))
     if maps:
-        parts += [
-            heading(3, "Learned maps"),
-            paragraph(
-                "What the target is expected to be where a source's own field has a value, with a"
-                " 95 % interval. The dashed line would be no bias."
-            ),
-        ]
+        said = (
+            "What the target is expected to be where a source's own field has a value, with a 95 %"
+            " interval. The dashed line would be no bias."
+        )
+        parts += [heading(3, "Learned maps"), paragraph(said)]
     for i, found in enumerate(maps):
         parts.append(chart(f"bias-{i}", f"Learned map from {found.source} to {found.target}"))
     return "\n".join(parts)
@@ -54,7 +58,7 @@ def _explained(fit: Fit, rows: list[list[Any]]) -> str:
     said = "The noise is that of one value about what its source sees."
     if any(row[4] is not None or row[5] is not None for row in rows):
         said += " A source reports offset + ratio x the field; the target has neither."
-    elif isinstance(fit.model, Tree):
+    elif _learns_maps(fit):
         said += " The bias of each source is its map to the target, below."
     else:
         said += " No bias was fitted: all sources are taken to see the same field."
@@ -68,7 +72,6 @@ def drawings(maps: list[BiasMap]) -> list[dict[str, Any]]:
     found = []
     for one in maps:
         low, high = one.interval(0.95)
-        place = ", ".join(f"{name} = {value:.4g}" for name, value in one.at.items())
         found.append(
             {
                 "x": one.values.tolist(),
@@ -76,13 +79,9 @@ def drawings(maps: list[BiasMap]) -> list[dict[str, Any]]:
                 "lower": low.tolist(),
                 "upper": high.tolist(),
                 "identity": one.units == one.source_units,
-                "title": f"{one.source} to {one.target}" + (f" at {place}" if place else ""),
-                "xlabel": _labelled(one.source, one.source_units),
-                "ylabel": _labelled(one.target, one.units),
+                "title": map_title(one),
+                "xlabel": with_units(one.source, one.source_units),
+                "ylabel": with_units(one.target, one.units),
             }
         )
     return found
-
-
-def _labelled(name: str, units: str | None) -> str:
-    return f"{name} ({units})" if units else name

@@ -48,10 +48,9 @@ def text(value: Any) -> str:
     return str(value)
 
 
-def paragraph(words: str, kind: str = "") -> str:
+def paragraph(words: str) -> str:
     """Return a paragraph."""
-    named = f' class="{escape(kind)}"' if kind else ""
-    return f"<p{named}>{escape(words)}</p>"
+    return f"<p>{escape(words)}</p>"
 
 
 def listing(items: Sequence[str]) -> str:
@@ -64,12 +63,11 @@ def lines(words: str) -> str:
     return f"<pre>{escape(words)}</pre>"
 
 
-def heading(level: int, words: str, name: str = "") -> str:
-    """Return a heading, with a name that links reach."""
-    named = f' id="{escape(name)}"' if name else ""
-    return f"<h{level}{named}>{escape(words)}</h{level}>"
+def heading(level: int, words: str) -> str:
+    """Return a heading."""
+    return f"<h{level}>{escape(words)}</h{level}>"
 
 
-def chart(name: str, label: str, kind: str = "chart") -> str:
+def chart(name: str, label: str) -> str:
     """Return the place of a drawing, with words for those who do not see it."""
-    return f'<div class="{kind}" id="{escape(name)}" role="img" aria-label="{escape(label)}"></div>'
+    return f'<div class="chart" id="{escape(name)}" role="img" aria-label="{escape(label)}"></div>'

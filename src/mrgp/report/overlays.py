@@ -8,7 +8,6 @@ from jaxtyping import Float
 from mrgp.data import Dataset, Observations
 from mrgp.report.layout import Grid, Layout, written
 from mrgp.report.packing import packed
-from mrgp.report.places import extent
 from mrgp.supports import Product
 
 MOST_PLACES, LEAST_PLACES = 2000, 200
@@ -41,7 +40,7 @@ def _along_curve(observed: Observations, grid: Grid) -> dict[str, Any]:
 def _on_map(observed: Observations, grid: Grid) -> dict[str, Any]:
     """Return the different places of a source, and its values at each step, NaN for none."""
     layout, support = grid.layout, observed.support
-    columns = [end for d in layout.across for end in extent(support, d, layout)]
+    columns = [end for d in layout.across for end in layout.extent(support, d)]
     places, first, place = np.unique(
         np.round(np.column_stack(columns), 9), axis=0, return_index=True, return_inverse=True
     )
@@ -83,7 +82,7 @@ def _steps(observed: Observations, grid: Grid) -> list[np.ndarray]:
     along = grid.layout.along
     if along is None:
         return [np.ones(len(observed), bool)]
-    lower, upper = extent(observed.support, along, grid.layout)
+    lower, upper = grid.layout.extent(observed.support, along)
     times = grid.middles(along)
     if np.any(upper > lower):
         return [(lower <= t) & ((t < upper) | (t == lower)) for t in times]

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -11,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+import mrgp
 from mrgp._types import float64
 from mrgp.data import Dataset
 from mrgp.inference import Fit, as_progress
 from mrgp.report import biases, fields, sections
-from mrgp.report.layout import Grid, Layout
+from mrgp.report.layout import UNEVEN, Grid, Layout, default_grid
 from mrgp.report.overlays import overlays
-from mrgp.report.places import default_grid
 from mrgp.report.verdicts import checks
 from mrgp.supports import Support
 
@@ -96,7 +95,7 @@ def write_report(
         "checks": [check.curves() for check in found],
         "maps": biases.drawings(maps),
     }
-    shares = {one.task: one.shares for one in drawn if one.shares}
+    shares = {one.prediction.task: one.shares for one in drawn if one.shares}
     parts = {
         "title": escape(named),
         "subtitle": escape(_subtitle(fit)),
@@ -104,13 +103,13 @@ def write_report(
         "model": sections.model_section(fit, layout),
         "checks": sections.checks_section(found),
         "sources": biases.sources_section(fit, maps, shares),
-        "version": escape(_version()),
+        "version": escape(mrgp.__version__),
     }
     out.write_text(_page(parts, content, library), encoding="utf-8")
     return Report(
         path=out,
         size=out.stat().st_size,
-        grid={layout.names[d]: len(places.sides[d].lower) for d in range(len(layout.names))},
+        grid={side.name: len(side.lower) for side in places.sides},
         tasks=tasks,
         checks={check.name: check.scores for check in found},
     )
@@ -133,8 +132,7 @@ def _writable(path: Path) -> Path:
         raise ValueError(f"write_report: {path} is a folder; give the name of a file.")
     path.parent.mkdir(parents=True, exist_ok=True)
     new = not path.exists()
-    with path.open("a", encoding="utf-8"):
-        pass
+    path.open("a", encoding="utf-8").close()
     if new:
         path.unlink()
     return path
@@ -171,23 +169,17 @@ def _axes(grid: Grid) -> dict[str, Any]:
     """Return the coordinates of the grid, with labels and the shape of a map."""
     layout = grid.layout
     found: dict[str, Any] = {"steps": grid.steps, "rows": grid.index.shape[1]}
-    for name, d in zip("xy", layout.across, strict=False):
-        found[name] = _axis(grid, d)
-    if layout.along is not None:
-        found["slider"] = _axis(grid, layout.along)
+    slider = {} if layout.along is None else {"slider": layout.along}
+    for name, d in (dict(zip("xy", layout.across, strict=False)) | slider).items():
+        found[name] = {
+            "label": layout.label(d),
+            "name": layout.names[d],
+            "values": grid.shown(d),
+            "dates": layout.is_time(d),
+        }
     found["held"] = [f"{layout.names[d]} = {grid.shown(d)[0]}" for d in layout.held]
     found["ratio"] = _ratio(grid)
     return found
-
-
-def _axis(grid: Grid, d: int) -> dict[str, Any]:
-    layout = grid.layout
-    return {
-        "label": layout.label(d),
-        "name": layout.names[d],
-        "values": grid.shown(d),
-        "dates": layout.is_time(d),
-    }
 
 
 def _ratio(grid: Grid) -> float | None:
@@ -202,8 +194,8 @@ def _ratio(grid: Grid) -> float | None:
     first, second = (layout.axes[d] for d in layout.across)
     if first is not None and second is not None:
         return first.step / second.step
-    spans: Sequence[float] = [float(np.ptp(grid.middles(d))) or 1.0 for d in layout.across]
-    return 1.0 if max(spans) <= 8 * min(spans) else None
+    spans = [float(np.ptp(grid.middles(d))) or 1.0 for d in layout.across]
+    return 1.0 if max(spans) <= UNEVEN * min(spans) else None
 
 
 def _subtitle(fit: Fit) -> str:
@@ -212,15 +204,6 @@ def _subtitle(fit: Fit) -> str:
         f"{used:,} values of {', '.join(fit.sources)}; tasks: {', '.join(fit.tasks)};"
         f" fit {fit.status.code}"
     )
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("mrgp")
-    except PackageNotFoundError:
-        return "of a checkout"
 
 
 def _page(parts: dict[str, str], content: dict[str, Any], library: str) -> str:

@@ -2,18 +2,15 @@
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtr
 
-Components = Float[np.ndarray, "k n"]
+Components = Float[np.ndarray, "_ n"]
 Mixture = tuple[Components, Components, Components]
 """Weights, means and variances, the components along the first axis."""
-Fewer = Float[np.ndarray, "j n"]
-Merged = tuple[Fewer, Fewer, Fewer]
 
 _TINY = np.finfo(np.float64).tiny
 
 
-def merged(mixture: Mixture, count: int) -> Merged:
+def merged(mixture: Mixture, count: int) -> Mixture:
     """Merge neighbouring components until `count` are left; means and variances stay the same.
 
     The pair that is merged is, region by region, the one whose loss has the least bound: half the
@@ -41,13 +38,6 @@ def merged(mixture: Mixture, count: int) -> Merged:
         for part, pair in zip(parts, pairs, strict=True):
             part[first, columns] = pair[first, columns]
     return parts[0], parts[1], parts[2]
-
-
-def exceedance(mixture: Mixture, threshold: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Return the probability of a value above a threshold, region by region."""
-    weights, means, variances = mixture
-    scale = np.sqrt(np.maximum(variances, _TINY))
-    return (weights * ndtr((means - threshold) / scale)).sum(0)
 
 
 def _joined(

@@ -10,7 +10,7 @@ from mrgp.inference import Fit
 from mrgp.parameters import at_limit
 from mrgp.report.layout import Layout, written
 from mrgp.report.markup import chart, heading, lines, listing, paragraph, table
-from mrgp.report.verdicts import FEW, Check
+from mrgp.report.verdicts import FEW, SAID, Check
 from mrgp.supports import Nodes, Points, Polygons, Product
 
 UNITS = "Lengths over places on Earth are in km, over time in the unit shown."
@@ -37,7 +37,8 @@ WORDS = {
 def data_section(fit: Fit, data: Dataset | None, layout: Layout) -> str:
     """Tell what was fitted: values, supports, ranges and extents."""
     if data is None:
-        rows = [[s, t, used, missing, fit.units.get(t)] for (s, t), (used, missing) in _counts(fit)]
+        counts = fit.counts.items()
+        rows = [[*p, used, missing, fit.units.get(p[1])] for p, (used, missing) in counts]
         said = "The fit does not keep its data, so that their ranges and extents are not known."
         header = ["source", "task", "values", "missing", "units"]
         return paragraph(said) + table("Sources", header, rows)
@@ -48,15 +49,11 @@ def data_section(fit: Fit, data: Dataset | None, layout: Layout) -> str:
     return table("Sources", header, rows) + table("Extent", ["source", "task", *names], extents)
 
 
-def _counts(fit: Fit) -> list[tuple[tuple[str, str], tuple[int, int]]]:
-    return list(fit.counts.items())
-
-
 def _about(observed: Observations, fit: Fit) -> list[Any]:
-    seen, (used, missing) = observed.dropna().y, fit.counts[observed.process]
-    ends = [float(seen.min()), float(seen.mean()), float(seen.max())]
+    seen, counts = observed.dropna().y, fit.counts[observed.process]
     units = observed.units or fit.units.get(observed.task)
-    return [observed.name, observed.task, support_words(observed), used, missing, units, *ends]
+    ends = [float(seen.min()), float(seen.mean()), float(seen.max())]
+    return [*observed.process, support_words(observed), *counts, units, *ends]
 
 
 def support_words(observed: Observations) -> str:
@@ -84,11 +81,8 @@ def _extents(observed: Observations, layout: Layout) -> list[str]:
     for d in range(len(layout.names)):
         axis = None if observed.support.axes is None else observed.support.axes[d]
         ends = np.array([lower[:, d].min(), upper[:, d].max()])
-        first, last = written(ends, axis or layout.axes[d])
-        if isinstance(first, str):
-            found.append(f"{first} to {last}")
-        else:
-            found.append(f"{first:.6g} to {last:.6g}")
+        said = written(ends, axis or layout.axes[d])
+        found.append(" to ".join(v if isinstance(v, str) else f"{v:.6g}" for v in said))
     return found
 
 
@@ -98,10 +92,7 @@ def model_section(fit: Fit, layout: Layout) -> str:
     if fit.reasons:
         parts += [heading(3, "Why this model"), listing(fit.reasons)]
     parts += [heading(3, "How training went"), listing(_training(fit))]
-    parts += [
-        heading(3, "Parameters"),
-        paragraph(UNITS),
-    ]
+    parts += [heading(3, "Parameters"), paragraph(UNITS)]
     rows = [_parameter(fit, layout, name, value) for name, value in fit.parameters().items()]
     return "\n".join([*parts, table("Parameters", ["name", "value", "units", "remark"], rows)])
 
@@ -179,24 +170,23 @@ def checks_section(found: list[Check]) -> str:
         )
     parts = []
     for i, check in enumerate(found):
-        parts += [heading(3, check.title), paragraph(check.words)]
+        title, words = SAID[check.name]
         header = ["source", "task", *(WORDS.get(name, name) for name in SCORES)]
         rows = [[*process, *(s[name] for name in SCORES)] for process, s in check.scores.items()]
-        parts.append(table(f"Scores: {check.title.lower()}", header, rows))
-        parts.append(
+        parts += [
+            heading(3, title),
+            paragraph(words),
+            table(f"Scores: {title.lower()}", header, rows),
             paragraph(
                 "Lower rmse, mae, crps and nlpd are better; the shares of values inside the 50, 80"
                 " and 95 % intervals should be 0.5, 0.8 and 0.95."
-            )
-        )
+            ),
+        ]
         if any(len(values) < FEW for values in check.pit.values()):
             parts.append(paragraph(f"Where there are fewer than {FEW} values, shares say little."))
-        parts.append(
-            '<div class="pair">'
-            + chart(f"coverage-{i}", f"Share of values inside intervals, {check.title.lower()}")
-            + chart(f"pit-{i}", f"Probability integral transform, {check.title.lower()}")
-            + "</div>"
-        )
+        inside = chart(f"coverage-{i}", f"Share of values inside intervals, {title.lower()}")
+        transform = chart(f"pit-{i}", f"Probability integral transform, {title.lower()}")
+        parts.append(f'<div class="pair">{inside}{transform}</div>')
         if check.remarks:
             parts += [heading(4, "What the residuals say"), lines(check.remarks)]
     return "\n".join(parts)
