@@ -7,12 +7,15 @@ import pytest
 
 import mrgp
 from mrgp.plotting.colours import source_colours
-from mrgp.plotting.coordinates import across_of, aspect_of, coordinates, set_axis, slices_of
-from mrgp.plotting.maps import without_outliers
+from mrgp.plotting.coordinates import Coordinate, across_of, coordinates
+from mrgp.plotting.sheets import without_outliers
+from mrgp.plotting.slices import slices_of
 from mrgp.supports import Axis
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+
+aspect = Coordinate.aspect
 
 
 @pytest.fixture
@@ -44,7 +47,7 @@ def test_dates_are_said_and_ticked_in_their_zone(axes):
     assert time.words(low, low) == "2022-07-01 12:00"
     assert time.words(low, high) == "2022-07-01 12:00 to 13:00"
     axes.plot(time.middle, np.zeros(7))
-    set_axis(axes, "x", time)
+    time.label_axis(axes, "x")
     axes.figure.canvas.draw()
     assert axes.get_xticklabels()[0].get_text() == "12:00"
     assert axes.get_xlabel() == "time (Europe/London)"
@@ -52,16 +55,14 @@ def test_dates_are_said_and_ticked_in_their_zone(axes):
 
 def test_a_degree_is_drawn_as_long_as_it_is_on_the_ground():
     found = coordinates(hourly())
-    assert aspect_of(found["lon"], found["lat"]) == pytest.approx(
-        1 / np.cos(np.radians(51.5)), 5e-3
-    )
+    assert found["lon"].aspect(found["lat"]) == pytest.approx(1 / np.cos(np.radians(51.5)), 5e-3)
     plain = coordinates(mrgp.points([[0.0, 60.0], [1.0, 60.0]], inputs=("lon", "lat")))
-    assert aspect_of(*plain.values()) == pytest.approx(2.0)
+    assert aspect(*plain.values()) == pytest.approx(2.0)
     flat = coordinates(mrgp.points([[0.0, 0.0], [1.0, 1.0]], inputs=("x", "y")))
-    assert aspect_of(*flat.values()) == 1.0
+    assert aspect(*flat.values()) == 1.0
     long = coordinates(mrgp.points([[0.0, 0.0], [900.0, 1.0]], inputs=("x", "depth")))
-    assert aspect_of(*long.values()) == "auto"
-    assert aspect_of(found["time"], found["lat"]) == "auto"
+    assert aspect(*long.values()) == "auto"
+    assert found["time"].aspect(found["lat"]) == "auto"
 
 
 def test_slices_are_few_and_evenly_chosen_and_a_given_height_makes_none():
@@ -147,5 +148,5 @@ def test_zones_with_a_fixed_offset_are_ticked_too(axes):
     axis = Axis("time", 0.0, 3600.0, "h", "UTC+02:00")
     support = mrgp.points([[0.0], [6.0]], inputs="time")
     time = coordinates(support)["time"]._replace(axis=axis, lower=np.zeros(1), upper=np.zeros(1))
-    set_axis(axes, "x", time)
+    time.label_axis(axes, "x")
     assert time.words(0.0, 0.0) == "1970-01-01 02:00"

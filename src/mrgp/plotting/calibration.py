@@ -2,28 +2,23 @@
 
 from collections.abc import Mapping
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from mrgp.inference import Dependence, Variogram
 from mrgp.plotting.colours import LINE_COLOURS, MODEL_COLOURS
-from mrgp.plotting.coordinates import with_units
-from mrgp.plotting.panels import new_axes, new_panels
+from mrgp.plotting.coordinates import Vector, with_units
+from mrgp.plotting.panels import Axes, new_axes, new_panels
 from mrgp.prediction import Prediction
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LEVELS = np.linspace(0.05, 0.95, 19)
 STYLES = [(colour, style) for style in ("-", "--", ":") for colour in MODEL_COLOURS]
 """Of the lines of models, no two alike."""
 
 
-def plot_calibration(
-    axes: "Axes", predictions: Mapping[str, Prediction], y: Float[np.ndarray, " n"]
-) -> None:
+def plot_calibration(axes: Axes, predictions: Mapping[str, Prediction], y: Vector) -> None:
     """Draw the share of values inside central intervals against the intervals' nominal share.
 
     >>> import mrgp
@@ -39,7 +34,7 @@ def plot_calibration(
     axes.legend(frameon=False)
 
 
-def plot_reliability(axes: "Axes", values: Mapping[str, Float[np.ndarray, " _"]]) -> None:
+def plot_reliability(axes: Axes, values: Mapping[str, Float[np.ndarray, " _"]]) -> None:
     """Draw the share of values inside central intervals, from probability integral transforms.
 
     >>> from matplotlib.figure import Figure
@@ -55,9 +50,7 @@ def plot_reliability(axes: "Axes", values: Mapping[str, Float[np.ndarray, " _"]]
     axes.set(aspect="equal", title="Calibration of central intervals")
 
 
-def plot_pit(
-    axes: "Axes", values: Mapping[str, Float[np.ndarray, " _"]], *, bins: int = 10
-) -> None:
+def plot_pit(axes: Axes, values: Mapping[str, Float[np.ndarray, " _"]], *, bins: int = 10) -> None:
     """Draw histograms of probability integral transforms, P(y <= the value held out).
 
     Where predictions are calibrated they are even; a hump is too much uncertainty, and a hollow
@@ -77,7 +70,7 @@ def plot_pit(
     axes.set_title("Probability integral transform")
 
 
-def shares_inside(pit: Float[np.ndarray, " n"]) -> Float[np.ndarray, " levels"]:
+def shares_inside(pit: Vector) -> Float[np.ndarray, " levels"]:
     """Return the share of values inside central intervals of the `LEVELS`.
 
     >>> shares_inside(np.array([0.5, 0.96, np.nan]))[[0, 9, 18]]
@@ -88,7 +81,7 @@ def shares_inside(pit: Float[np.ndarray, " n"]) -> Float[np.ndarray, " levels"]:
 
 
 def pit_density(
-    pit: Float[np.ndarray, " n"], bins: int
+    pit: Vector, bins: int
 ) -> tuple[Float[np.ndarray, " bins"], Float[np.ndarray, " edges"]]:
     """Return a histogram of probability integral transforms: densities, and the edges of bins.
 

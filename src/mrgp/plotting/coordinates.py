@@ -1,17 +1,16 @@
-"""Inputs as the user knows them: degrees, dates, plain numbers; and slices of what is not drawn."""
+"""Inputs as the user knows them: degrees, dates, plain numbers."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
+from mrgp.plotting.panels import Axes
 from mrgp.supports import Axis, Support
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+Vector = Float[np.ndarray, " n"]
 DAY = 86400.0
 EQUAL_UP_TO = 5.0
 """Two plain inputs are drawn to one scale unless one is this many times as long as the other."""
@@ -29,12 +28,12 @@ class Coordinate(NamedTuple):
     """One input of some regions, from `lower` to `upper`: degrees, days since 1970, or numbers."""
 
     name: str
-    lower: Float[np.ndarray, " n"]
-    upper: Float[np.ndarray, " n"]
+    lower: Vector
+    upper: Vector
     axis: Axis | None = None
 
     @property
-    def middle(self) -> Float[np.ndarray, " n"]:
+    def middle(self) -> Vector:
         """The middles of the regions."""
         return 0.5 * (self.lower + self.upper)
 
@@ -58,7 +57,7 @@ class Coordinate(NamedTuple):
     @property
     def distinct(self) -> int:
         """How many different places there are."""
-        return _count([self])
+        return count_of([self])
 
     def take(self, rows: Any) -> "Coordinate":
         """Return the input of some regions."""
@@ -76,6 +75,40 @@ class Coordinate(NamedTuple):
             return f"{value:.5g}"
         said = _as_date(value, self.axis).strftime("%Y-%m-%d %H:%M")
         return said.removesuffix(" 00:00")
+
+    @staticmethod
+    def join(several: "Sequence[Coordinate]") -> "Coordinate":
+        """Return one input of several supports as of one."""
+        lower, upper = (np.concatenate([c[side] for c in several]) for side in (1, 2))
+        return several[0]._replace(lower=lower, upper=upper)
+
+    def label_axis(self, axes: Axes, side: str) -> None:
+        """Label the x or y axis of a picture, with dates in their zone where there are any."""
+        axis = getattr(axes, f"{side}axis")
+        axis.set_label_text(self.label)
+        if not self.dated:
+            return
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        zone = _as_date(0.0, self.axis).tzinfo
+        locator = AutoDateLocator(tz=zone, minticks=3, maxticks=8)
+        axis.set_major_locator(locator)
+        axis.set_major_formatter(ConciseDateFormatter(locator, tz=zone))
+
+    def aspect(self, y: "Coordinate") -> Any:
+        """Return how much longer a unit of y is drawn than one of this: degrees as on the ground.
+
+        Dates, and plain inputs of very different extent, have no common scale.
+        """
+        if self.dated or y.dated:
+            return "auto"
+        if self.axis is not None and y.axis is not None:
+            # A step is one kilometre along both.
+            return self.axis.step / y.axis.step
+        if (self.name.lower(), y.name.lower()) in PAIRS[:2] and np.all(np.abs(y.middle) < 89):
+            return float(1 / np.cos(np.radians(np.mean(y.ends))))
+        short, long = sorted(float(np.ptp(c.ends)) for c in (self, y))
+        return "auto" if long > EQUAL_UP_TO * short > 0 else 1.0
 
 
 def with_units(name: str, units: str | None) -> str:
@@ -104,12 +137,6 @@ def coordinates(support: Support) -> dict[str, Coordinate]:
         for d, (name, axis) in enumerate(zip(support.input_names, axes, strict=False))
         if name not in added
     }
-
-
-def joined(several: Sequence[Coordinate]) -> Coordinate:
-    """Return one input of several supports as of one."""
-    low, high = (np.concatenate([getattr(c, end) for c in several]) for end in ("lower", "upper"))
-    return several[0]._replace(lower=low, upper=high)
 
 
 def laid_out(support: Support) -> Support:
@@ -144,36 +171,6 @@ def _as_date(days: float, axis: Axis | None) -> Any:
     return date if axis is None or axis.zone is None else date.tz_convert(axis.zone)
 
 
-def set_axis(axes: "Axes", side: str, coordinate: Coordinate) -> None:
-    """Label the x or y axis of a picture, with dates in their zone where there are any."""
-    which = getattr(axes, f"{side}axis")
-    which.set_label_text(coordinate.label)
-    if not coordinate.dated:
-        return
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-    zone = _as_date(0.0, coordinate.axis).tzinfo
-    locator = AutoDateLocator(tz=zone, minticks=3, maxticks=8)
-    which.set_major_locator(locator)
-    which.set_major_formatter(ConciseDateFormatter(locator, tz=zone))
-
-
-def aspect_of(x: Coordinate, y: Coordinate) -> Any:
-    """Return how much longer a unit of y is drawn than one of x: for degrees, as on the ground.
-
-    Dates, and plain inputs of very different extent, have no common scale.
-    """
-    if x.dated or y.dated:
-        return "auto"
-    if x.axis is not None and y.axis is not None:
-        # A step is one kilometre along both.
-        return x.axis.step / y.axis.step
-    if (x.name.lower(), y.name.lower()) in PAIRS[:2] and np.all(np.abs(y.middle) < 89):
-        return float(1 / np.cos(np.radians(np.mean(y.ends))))
-    short, long = sorted(float(np.ptp(c.ends)) for c in (x, y))
-    return "auto" if long > EQUAL_UP_TO * short > 0 else 1.0
-
-
 def across_of(found: dict[str, Coordinate]) -> tuple[str, str]:
     """Return the two inputs of a map: longitude and latitude, or the two that vary most.
 
@@ -205,111 +202,11 @@ def pairs_of_place(inputs: Mapping[str, Axis | None]) -> list[tuple[str, str]]:
     ]
 
 
-class Slice(NamedTuple):
-    """A place, or a window, along each input that a picture does not show.
-
-    `spans` are windows of everything: of inputs that cannot be cut, as along the way of a sensor
-    that moves.
-    """
-
-    inputs: tuple[Coordinate, ...] = ()
-    spans: tuple[Coordinate, ...] = ()
-
-    @property
-    def words(self) -> str:
-        """The place in words."""
-        said = []
-        for c in (*self.inputs, *self.spans):
-            place = c.words(*c.ends)
-            said.append(place if c.dated else f"{c.name} {place}")
-        return ", ".join(said)
-
-    def rows(self, support: Support, *, exact: bool = False) -> np.ndarray:
-        """Tell which regions of a support meet the slice or, if `exact`, are those of the slice.
-
-        Windows may overlap, as running means do: the support that a slice was taken from is asked
-        for exactly its regions.
-        """
-        found, belongs = coordinates(support), _same if exact else _meet
-        chosen = np.ones(len(support), bool)
-        for several, test in ((self.inputs, belongs), (self.spans, _touch)):
-            for place in several:
-                if place.name in found:
-                    chosen &= test(found[place.name], *place.ends)
-        return chosen
-
-
-EVERYWHERE = Slice()
-"""The slice that holds all regions."""
-
-
-def _near(low: float, high: float) -> float:
-    return 1e-9 * max(1.0, abs(low), abs(high))
-
-
-def _same(c: Coordinate, low: float, high: float) -> np.ndarray:
-    """Tell which regions go from one end of a window to the other."""
-    near = _near(low, high)
-    return (np.abs(c.lower - low) <= near) & (np.abs(c.upper - high) <= near)
-
-
-def _touch(c: Coordinate, low: float, high: float) -> np.ndarray:
-    """Tell which regions meet a window, its ends included."""
-    near = _near(low, high)
-    return (c.upper >= low - near) & (c.lower <= high + near)
-
-
-def _meet(c: Coordinate, low: float, high: float) -> np.ndarray:
-    """Tell which regions meet a window; windows that only touch do not."""
-    near = _near(low, high)
-    # Where two meet, the later start lies in both; the end of a window lies outside.
-    start = np.maximum(c.lower, low)
-
-    def holds(lower: Any, upper: Any) -> np.ndarray:
-        return np.where(upper - lower > near, start < upper - near, start <= upper + near)
-
-    return holds(c.lower, c.upper) & holds(low, high)
-
-
-def slices_of(support: Support, shown_inputs: Sequence[str], most: int) -> list[Slice]:
-    """Return what a support has along the inputs that are not shown: few, evenly chosen.
-
-    An input that is given by the place, as elevation is, makes no slices of its own. That is seen
-    where places repeat; where they do not, and for dates, the slice says from where to where the
-    input goes.
-    """
-    found = coordinates(support)
-    places = [found[name] for name in shown_inputs]
-    count = _count(places)
-    cut, spans = [], []
-    for c in (c for name, c in found.items() if name not in shown_inputs):
-        if c.distinct == 1 or _count([*places, c]) > count:
-            cut.append(c)
-        elif c.dated or count == len(support):
-            low, high = c.ends
-            spans.append(c._replace(lower=np.array([low]), upper=np.array([high])))
-    if not cut:
-        return [Slice((), tuple(spans))]
-    _, first = np.unique(cells_of(cut), axis=0, return_index=True)
-    chosen = first[evenly(len(first), most)]
-    return [Slice(tuple(c.take([row]) for c in cut), tuple(spans)) for row in chosen]
-
-
 def cells_of(several: Sequence[Coordinate]) -> Float[np.ndarray, "n _"]:
     """Return the ends of regions along some inputs, row by row, equal where regions are."""
     return np.column_stack([side for c in several for side in (c.lower, c.upper)]).round(9)
 
 
-def _count(several: Sequence[Coordinate]) -> int:
+def count_of(several: Sequence[Coordinate]) -> int:
+    """Return how many different regions there are over some inputs."""
     return len(np.unique(cells_of(several), axis=0))
-
-
-def evenly(count: int, most: int) -> np.ndarray:
-    """Return at most so many of the numbers below a count, evenly chosen; one is the middle.
-
-    >>> evenly(10, 4), evenly(10, 1)
-    (array([0, 3, 6, 9]), array([5]))
-    """
-    if most == 1:
-        return np.array([count // 2])
-    return np.unique(np.linspace(0, count - 1, most).round().astype(int))

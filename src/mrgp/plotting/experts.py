@@ -6,10 +6,10 @@ import numpy as np
 
 from mrgp.data import Dataset
 from mrgp.plotting.colours import SHARE_COLOURS, source_colours
-from mrgp.plotting.coordinates import Coordinate, coordinates, set_axis
+from mrgp.plotting.coordinates import Coordinate, coordinates
 from mrgp.plotting.functions import alone_along, broken, draw_curve, draw_line, input_of, predicted
-from mrgp.plotting.maps import Sheet, limits_of
-from mrgp.plotting.panels import Scale, label_outer, legend_above, map_panels, new_panels
+from mrgp.plotting.panels import legend_above, new_panels
+from mrgp.plotting.sheets import Scale, Sheet, label_maps, limits_of, map_panels
 from mrgp.prediction import Prediction
 
 
@@ -59,7 +59,7 @@ def _curves(prediction: Prediction, name: str, axes: Any, data: Dataset | None) 
     lower.set(ylabel="weight", ylim=(0, 1))
     if along.distinct > 1:
         lower.set_xlim(along.middle.min(), along.middle.max())
-    set_axis(lower, "x", along)
+    along.label_axis(lower, "x")
     return axes
 
 
@@ -71,15 +71,14 @@ def _maps(prediction: Prediction, data: Dataset | None) -> Any:
     means = {"mixture": prediction.mean} | {k: e.mean for k, e in prediction.experts.items()}
     weights = {f"weight of {k}": prediction.weights[k] for k in prediction.experts}
     figure, panels = map_panels(2, len(means), [sheet.extent])
-    limits = limits_of([values[here] for values in means.values()])
+    limits = limits_of(*(values[here] for values in means.values()))
     upper, lower = ([(*f, place) for f in fields.items()] for fields in (means, weights))
     sheet.draw(panels[0], upper, Scale(predicted(prediction), limits), coloured=True)
     shares = Scale("weight", (0.0, 1.0), SHARE_COLOURS)
     sheet._replace(data=None).draw(panels[1, 1:], lower, shares)
     panels[1, 0].set_axis_off()
-    label_outer(panels)
     # A title of the figure has the place above.
-    legend_above(figure, list(panels[0]), below=bool(place.words))
+    label_maps(figure, panels, below=bool(place.words))
     if place.words:
         figure.suptitle(place.words, fontsize=10)
     return panels

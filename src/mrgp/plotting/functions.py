@@ -1,29 +1,20 @@
 """Functions of one input: predictions and data, bias maps, posteriors."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from mrgp.data import Dataset, Observations
+from mrgp.data import Dataset
 from mrgp.inference import BiasMap
 from mrgp.plotting.colours import LINE_COLOURS, MODEL_COLOURS, PREDICTION_COLOUR, source_colours
-from mrgp.plotting.coordinates import (
-    EVERYWHERE,
-    Coordinate,
-    Slice,
-    coordinates,
-    set_axis,
-    slices_of,
-    with_units,
-)
-from mrgp.plotting.panels import new_axes
+from mrgp.plotting.coordinates import Coordinate, Vector, coordinates, with_units
+from mrgp.plotting.panels import Axes, new_axes
+from mrgp.plotting.readings import of_task, per_unit, spoken
+from mrgp.plotting.slices import EVERYWHERE, Slice, slices_of
 from mrgp.prediction import Prediction
 from mrgp.supports import Support
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 GAP = 5.0
 """How many times the steps about it a step is where a curve is broken."""
@@ -36,11 +27,11 @@ FEW_DOTS = 150
 
 def plot_function(
     prediction: Prediction,
-    axes: "Axes | None" = None,
+    axes: Axes | None = None,
     *,
     data: Dataset | None = None,
-    truth: Float[np.ndarray, " n"] | None = None,
-) -> "Axes":
+    truth: Vector | None = None,
+) -> Axes:
     """Draw a prediction along one input: mean, 95 % interval, and the data it was made from.
 
     Values of points are dots, and those of regions bars as wide as the region; sums are divided by
@@ -69,7 +60,7 @@ def plot_function(
     if data is not None:
         (place,) = slices_of(prediction.support, [name], 1)
         draw_data(axes, data, prediction, name, place)
-    set_axis(axes, "x", along)
+    along.label_axis(axes, "x")
     axes.set_ylabel(predicted(prediction))
     return axes
 
@@ -89,40 +80,11 @@ def predicted(prediction: Prediction) -> str:
     return f"sum of {said}" if prediction.support.kind == "sum" else said
 
 
-def per_unit(observed: Observations) -> Float[np.ndarray, " n"]:
-    """Return values that compare with the field's: sums are divided by the measure of their region.
-
-    >>> import mrgp
-    >>> day = mrgp.intervals([0.0], [24.0], inputs="hour", kind="sum")
-    >>> per_unit(mrgp.Observations(day, [240.0], name="daily"))
-    array([10.])
-    """
-    if observed.support.kind != "sum":
-        return observed.y
-    total = np.asarray(observed.support.total)
-    return np.where(total != 0, observed.y / np.where(total != 0, total, 1.0), np.nan)
-
-
-def spoken(observed: Observations) -> str:
-    """Return the name of a source, with what was done to its values."""
-    return f"{observed.name} (sum per unit)" if observed.support.kind == "sum" else observed.name
-
-
-def of_task(data: Dataset, task: str) -> Dataset:
-    """Return the values of a task that was predicted, or say which tasks there are."""
-    if task not in data.tasks:
-        raise ValueError(
-            f"data= has no values of {task!r}, which was predicted; it has {data.tasks}. Give the"
-            " data of that task, or leave data= out."
-        )
-    return data.dropna().select(task=[task])
-
-
 def draw_curve(
-    axes: "Axes",
+    axes: Axes,
     along: Coordinate,
     prediction: Prediction,
-    truth: Float[np.ndarray, " n"] | None = None,
+    truth: Vector | None = None,
     names: tuple[str, str] = ("95 % interval", "mean"),
 ) -> None:
     """Draw the mean of a prediction over its 95 % interval."""
@@ -144,9 +106,7 @@ def draw_curve(
         draw_line(axes, along, np.asarray(truth), **style)
 
 
-def draw_line(
-    axes: "Axes", along: Coordinate, values: Float[np.ndarray, " n"], **style: Any
-) -> None:
+def draw_line(axes: Axes, along: Coordinate, values: Vector, **style: Any) -> None:
     """Draw values along an input as a line with gaps, and those that stand alone as dots."""
     axes.plot(*broken(along, values), **style)
     alone = alone_along(along)
@@ -155,7 +115,7 @@ def draw_line(
         axes.plot(at, values[alone], ".", color=style["color"], markersize=7.0, zorder=2.5)
 
 
-def draw_data(axes: "Axes", data: Dataset, prediction: Prediction, name: str, place: Slice) -> None:
+def draw_data(axes: Axes, data: Dataset, prediction: Prediction, name: str, place: Slice) -> None:
     """Draw the observed values of what was predicted, over the prediction."""
     sums = prediction.support.kind == "sum"
     others = [o.name for o in of_task(data, prediction.task) if o.support.kind != "sum"]
@@ -169,13 +129,7 @@ def draw_data(axes: "Axes", data: Dataset, prediction: Prediction, name: str, pl
 
 
 def draw_values(
-    axes: "Axes",
-    data: Dataset,
-    task: str,
-    name: str,
-    place: Slice = EVERYWHERE,
-    *,
-    raw: bool = False,
+    axes: Axes, data: Dataset, task: str, name: str, place: Slice = EVERYWHERE, *, raw: bool = False
 ) -> None:
     """Draw the observed values of a task along one input: dots for points, bars for regions.
 
@@ -198,7 +152,7 @@ def draw_values(
             axes.plot(c.middle, y, ".", markersize=size, **style)
 
 
-def broken(along: Coordinate, *several: Float[np.ndarray, " n"]) -> list[np.ndarray]:
+def broken(along: Coordinate, *several: Vector) -> list[np.ndarray]:
     """Return places in ascending order, and values there, with NaN where there is a gap."""
     order = np.argsort(along.middle, kind="stable")
     x = along.middle[order]
@@ -216,7 +170,7 @@ def alone_along(along: Coordinate) -> np.ndarray:
     return alone
 
 
-def _gaps(x: Float[np.ndarray, " n"]) -> np.ndarray:
+def _gaps(x: Vector) -> np.ndarray:
     """Return the places before which values in ascending order leave a gap.
 
     A step is compared with those about it: steps may grow along an input, as on a log grid.
@@ -232,7 +186,7 @@ def _gaps(x: Float[np.ndarray, " n"]) -> np.ndarray:
     return 1 + moved[steps > GAP * np.maximum(np.nanmedian(about, 1), nearest)]
 
 
-def plot_bias_map(bias_map: BiasMap, axes: "Axes | None" = None) -> "Axes":
+def plot_bias_map(bias_map: BiasMap, axes: Axes | None = None) -> Axes:
     """Draw the target against a source's value, with the 95 % interval and the line of no bias.
 
     >>> import mrgp
@@ -267,7 +221,7 @@ def plot_posteriors(
     draws: Mapping[str, Mapping[str, Float[np.ndarray, " _"]]],
     names: Mapping[str, str],
     *,
-    truth: Float[np.ndarray, " n"] | None = None,
+    truth: Vector | None = None,
 ) -> Any:
     """Draw posteriors of a function of one input, and of parameters, under several models.
 
@@ -301,7 +255,7 @@ def plot_posteriors(
     if truth is not None:
         panels[0].plot(x, truth, color="0.6", linewidth=2.5, zorder=0, label="truth")
     panels[0].set_ylabel("f: mean, and 2 sd either side (dashed)")
-    set_axis(panels[0], "x", along)
+    along.label_axis(panels[0], "x")
     figure.legend(loc="outside upper center", ncols=3, fontsize=9)
     for axes_, (key, name) in zip(panels[1:], names.items(), strict=False):
         for colour, by_parameter in zip(MODEL_COLOURS, draws.values(), strict=False):
@@ -312,7 +266,7 @@ def plot_posteriors(
     return figure
 
 
-def set_log(axes: "Axes", subs: tuple[int, ...] = (1, 2, 5)) -> None:
+def set_log(axes: Axes, subs: tuple[int, ...] = (1, 2, 5)) -> None:
     """Make the x axis logarithmic, with plain numbers at its ticks."""
     from matplotlib.ticker import LogLocator, NullFormatter
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -15,10 +15,7 @@ from mrgp.kernels import LeafKernel, Periodic
 from mrgp.plotting.colours import MODEL_COLOURS, source_colours
 from mrgp.plotting.coordinates import with_units
 from mrgp.plotting.functions import set_log
-from mrgp.plotting.panels import WIDTH
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from mrgp.plotting.panels import WIDTH, Axes
 
 KINDS = ("overview", "history", "noise", "bias", "lengthscales")
 LEAST_RISE = 1e-3
@@ -90,7 +87,7 @@ def histories_of(fit: Fit) -> dict[str, Float[np.ndarray, " _"]]:
     return {name: values for name, values in several.items() if len(values) > 1}
 
 
-def _draw_history(axes: "Axes", several: dict[str, np.ndarray], stretch: int) -> None:
+def _draw_history(axes: Axes, several: dict[str, np.ndarray], stretch: int) -> None:
     from matplotlib.ticker import MaxNLocator
 
     if len(several) == 1:
@@ -113,7 +110,7 @@ def _draw_history(axes: "Axes", several: dict[str, np.ndarray], stretch: int) ->
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _without_the_fall(axes: "Axes", values: Float[np.ndarray, " steps"]) -> None:
+def _without_the_fall(axes: Axes, values: Float[np.ndarray, " steps"]) -> None:
     """Show the end of a history whose first steps lie far below the rest."""
     low, high = float(values.min()), float(values.max())
     usual = float(np.quantile(values, 0.1))
@@ -125,7 +122,7 @@ def _learned(fit: Fit) -> dict[Panel, list[Value]]:
     """Return the noise sd of each process, the bias of each source, and the lengthscales."""
     found: defaultdict[Panel, list[Value]] = defaultdict(list)
     colours, parameters = source_colours(fit.sources), fit.parameters()
-    for (source, task), sd in noise_sds(fit).items():
+    for (source, task), sd in zip(fit.processes, noise_sds(fit), strict=True):
         name = f"{source}, {task}" if len(fit.tasks) > 1 else source
         panel = Panel("noise", with_units("noise sd", fit.units.get(task)))
         found[panel].append(Value(name, sd, colours[source]))
@@ -142,9 +139,9 @@ def _learned(fit: Fit) -> dict[Panel, list[Value]]:
 
 
 @float64
-def noise_sds(fit: Fit) -> dict[tuple[str, str], float]:
+def noise_sds(fit: Fit) -> list[float]:
     """Return the standard deviation of the noise of each process."""
-    return {p: float(np.sqrt(fit.model.observation_noise(p))) for p in fit.processes}
+    return [float(np.sqrt(fit.model.observation_noise(process))) for process in fit.processes]
 
 
 def _lengthscales(fit: Fit) -> Iterator[tuple[str, str, float]]:
@@ -178,7 +175,7 @@ def _input(fit: Fit, i: int) -> str:
     return with_units(fit.inputs[i], None if axis is None else axis.unit)
 
 
-def _draw_values(axes: "Axes", panel: Panel, values: list[Value]) -> None:
+def _draw_values(axes: Axes, panel: Panel, values: list[Value]) -> None:
     """Draw named values, one below the other, each with its number."""
     at = np.arange(len(values))[::-1]
     numbers = np.array([v.value for v in values])
@@ -195,7 +192,7 @@ def _draw_values(axes: "Axes", panel: Panel, values: list[Value]) -> None:
         axes.annotate(f"{number:.3g}", (number, height), (0, 6), **style)
 
 
-def _leave_room(axes: "Axes", numbers: np.ndarray, none: float | None) -> None:
+def _leave_room(axes: Axes, numbers: np.ndarray, none: float | None) -> None:
     """Leave room about the values, at least a factor of two on log axes; few ticks."""
     if none is None and np.all(numbers > 0):
         low, high = numbers.min() / 2, numbers.max() * 2

@@ -1,51 +1,33 @@
 """Maps of fields, of predictions, and of data."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from mrgp.data import Dataset
 from mrgp.plotting.colours import FIELD_COLOURS, SHARE_COLOURS, SPREAD_COLOURS, source_markers
-from mrgp.plotting.coordinates import Slice, across_of, coordinates, set_axis, slices_of
-from mrgp.plotting.functions import (
-    draw_line,
-    input_of,
-    of_task,
-    per_unit,
-    plot_function,
-    predicted,
-    spoken,
-)
-from mrgp.plotting.panels import (
-    Map,
-    Scale,
-    draw_maps,
-    label_outer,
-    legend_above,
-    map_panels,
-    new_panels,
-)
-from mrgp.plotting.shapes import Regions, draw_outlines, draw_regions, regions_on, set_map
+from mrgp.plotting.coordinates import Vector, across_of, coordinates
+from mrgp.plotting.functions import draw_line, input_of, plot_function, predicted
+from mrgp.plotting.panels import Axes, legend_above, new_panels
+from mrgp.plotting.readings import spoken
+from mrgp.plotting.shapes import Limits, Regions, regions_of, regions_on, set_map
+from mrgp.plotting.sheets import Scale, Sheet, label_maps, limits_of, map_panels
+from mrgp.plotting.slices import slices_of
 from mrgp.prediction import Prediction
 from mrgp.supports import Points, Support
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 MOST_MAPS = 4
-INLIERS = (0.02, 0.98)
 
 
 def plot_map(
-    axes: "Axes",
+    axes: Axes,
     support: Support,
-    values: Float[np.ndarray, " n"],
+    values: Vector,
     *,
     label: str = "",
     title: str = "",
-    limits: tuple[float, float] | None = None,
+    limits: Limits | None = None,
     colours: str = FIELD_COLOURS,
 ) -> Any:
     """Draw values on a support of two inputs: a full grid of points, boxes, or polygons.
@@ -67,17 +49,12 @@ def plot_map(
         raise ValueError("plot_map: there are no values to draw; all are NaN.")
     if regions.shapes is None and regions.grid is None:
         raise ValueError("plot_map draws a full grid of points; use plot_data for scattered ones.")
-    drawn = draw_regions(axes, regions, limits or limits_of([regions.values]), colours)
+    drawn = regions.draw(axes, limits or limits_of(regions.values), colours)
     return _framed(axes, drawn, [regions], label, title)
 
 
 def plot_data(
-    axes: "Axes",
-    data: Dataset,
-    *,
-    label: str = "",
-    title: str = "",
-    limits: tuple[float, float] | None = None,
+    axes: Axes, data: Dataset, *, label: str = "", title: str = "", limits: Limits | None = None
 ) -> Any:
     """Draw the observations of one task over two inputs: areas as cells, points as markers on top.
 
@@ -94,22 +71,19 @@ def plot_data(
             f"plot_data draws one task; the data have {data.tasks}. Choose one, as by"
             " data.select(task=...), or use data.plot()."
         )
-    found = [
-        (o, regions)
-        for o in data
-        if (regions := regions_on(o.support, per_unit(o), _two_inputs(o.support, "plot_data")))
-    ]
-    limits = limits or limits_of([regions.values for _, regions in found])
+    across = _two_inputs(data.supports[0], "plot_data")
+    found = [(o, r) for o in data if (r := regions_of(o, across)) is not None]
+    limits = limits or limits_of(*(regions.values for _, regions in found))
     markers = source_markers(o.name for o, _ in found if isinstance(o.support, Points))
     drawn: Any = None
     for o, regions in sorted(found, key=lambda pair: isinstance(pair[0].support, Points)):
         marker = markers.get(o.name, "o")
-        drawn = draw_regions(axes, regions, limits, FIELD_COLOURS, marker=marker)
+        drawn = regions.draw(axes, limits, FIELD_COLOURS, marker=marker)
         drawn.set_label(spoken(o))
     return _framed(axes, drawn, [regions for _, regions in found], label, title)
 
 
-def _framed(axes: "Axes", drawn: Any, extent: Sequence[Regions], label: str, title: str) -> Any:
+def _framed(axes: Axes, drawn: Any, extent: Sequence[Regions], label: str, title: str) -> Any:
     """Give a map its axes, its title and its colour bar."""
     set_map(axes, extent)
     axes.set_title(title)
@@ -128,7 +102,7 @@ def _two_inputs(support: Support, who: str) -> tuple[str, ...]:
     return found
 
 
-def plot_outlines(axes: "Axes", support: Support, *, colour: str = "white") -> None:
+def plot_outlines(axes: Axes, support: Support, *, colour: str = "white") -> None:
     """Draw the edges of areas over two inputs, on a map that is there.
 
     >>> import mrgp
@@ -141,7 +115,7 @@ def plot_outlines(axes: "Axes", support: Support, *, colour: str = "white") -> N
     across = _two_inputs(support, "plot_outlines")
     regions = regions_on(support, np.zeros(len(support)), across)
     if regions is not None:
-        draw_outlines(axes, regions, colour=colour)
+        regions.outline(axes, colour)
 
 
 def plot_prediction(
@@ -149,7 +123,7 @@ def plot_prediction(
     data: Dataset | None = None,
     *,
     exceedance: float | None = None,
-    truth: Float[np.ndarray, " n"] | None = None,
+    truth: Vector | None = None,
 ) -> Any:
     """Draw a prediction: a curve where one input varies, or maps of mean and sd; return the figure.
 
@@ -185,7 +159,7 @@ def _curve(
     name: str,
     data: Dataset | None,
     exceedance: float | None,
-    truth: Float[np.ndarray, " n"] | None,
+    truth: Vector | None,
 ) -> Any:
     """Draw mean and interval along one input, over the probability of exceeding a threshold."""
     heights = (3.6,) if exceedance is None else (3.6, 1.6)
@@ -202,7 +176,7 @@ def _curve(
         upper.set_xlabel("")
         draw_line(axes, along, prediction.exceedance(exceedance), color="0.25", linewidth=1.4)
         axes.set(ylim=(-0.03, 1.03), ylabel=_above(prediction, exceedance))
-        set_axis(axes, "x", along)
+        along.label_axis(axes, "x")
     legend_above(figure, [upper])
     return figure
 
@@ -217,8 +191,8 @@ def _maps(prediction: Prediction, data: Dataset | None, exceedance: float | None
     sheet, what = Sheet.of(prediction, data, MOST_MAPS, "plot_prediction"), predicted(prediction)
     mean, sd = prediction.mean, prediction.std
     columns = {
-        "mean": (mean, Scale(what, limits_of([mean]))),
-        "sd": (sd, Scale(f"sd of {what}", limits_of([sd]), SPREAD_COLOURS)),
+        "mean": (mean, Scale(what, limits_of(mean))),
+        "sd": (sd, Scale(f"sd of {what}", limits_of(sd), SPREAD_COLOURS)),
     }
     if exceedance is not None:
         scale = Scale("probability", (0.0, 1.0), SHARE_COLOURS)
@@ -229,125 +203,5 @@ def _maps(prediction: Prediction, data: Dataset | None, exceedance: float | None
         fields = [(f"{title}\n{p.words}".strip(), values, p) for p in sheet.places]
         long = {"aspect": 20 + 14 * (count - 1)}
         sheet.draw(column, fields, scale, coloured=title == "mean", **long)
-    label_outer(panels)
-    legend_above(figure, list(panels.ravel()))
+    label_maps(figure, panels)
     return figure
-
-
-class Sheet(NamedTuple):
-    """A prediction over two inputs: its extent, the slices that are drawn, and data on top."""
-
-    support: Support
-    across: tuple[str, str]
-    extent: Regions
-    places: list[Slice]
-    data: Dataset | None
-
-    @classmethod
-    def of(cls, prediction: Prediction, data: Dataset | None, most: int, who: str) -> "Sheet":
-        """Return what is drawn of a prediction, or say that there is nothing."""
-        support = prediction.support
-        across = across_of(coordinates(support))
-        extent = regions_on(support, prediction.mean, across)
-        if extent is None:
-            raise ValueError(f"{who}: there are no values to draw; all are NaN.")
-        known = support[np.flatnonzero(~np.isnan(prediction.mean))]
-        seen = None if data is None else of_task(data, prediction.task)
-        return cls(support, across, extent, slices_of(known, across, most), seen)
-
-    def draw(
-        self,
-        panels: Sequence["Axes"],
-        fields: Sequence[tuple[str, Float[np.ndarray, " n"], Slice]],
-        scale: Scale,
-        *,
-        coloured: bool = False,
-        **bar: Any,
-    ) -> None:
-        """Draw fields, each with its title, at their slices on one colour scale, under the data.
-
-        Data are `coloured` on the scale, but for sums, which have none in common with points.
-        """
-        coloured = coloured and self.support.kind != "sum"
-        if coloured and self.data is not None:
-            limits, beyond = with_points(scale.limits, self.data, self.across, self.places)
-            scale = scale._replace(limits=limits, beyond=beyond)
-        maps = []
-        for title, values, place in fields:
-            regions = regions_on(self.support, values, self.across, place, exact=True)
-            maps.append(Map(title, regions, [regions or self.extent]))
-        draw_maps(panels, maps, scale, **bar)
-        if self.data is not None:
-            for axes, (_, _, place) in zip(panels, fields, strict=True):
-                overlay(axes, self.data, self.across, place, scale.limits if coloured else None)
-
-
-def overlay(
-    axes: "Axes",
-    data: Dataset,
-    across: Sequence[str],
-    place: Slice,
-    limits: tuple[float, float] | None,
-) -> None:
-    """Draw the data of a slice on a map: points by value, or hollow, and areas by outlines.
-
-    The map keeps its extent; what lies beyond is cut off.
-    """
-    from matplotlib.lines import Line2D
-
-    markers = source_markers(data.sources)
-    for o in data:
-        regions = regions_on(o.support, per_unit(o), across, place)
-        if regions is None:
-            continue
-        marker = markers[o.name]
-        if limits is not None and regions.shapes is None:
-            draw_regions(axes, regions, limits, FIELD_COLOURS, marker=marker)
-        else:
-            colour = "black" if regions.shapes is None else "white"
-            draw_outlines(axes, regions, colour=colour, marker=marker)
-        style: dict[str, Any] = {"marker": marker, "linestyle": "none", "mfc": "none"}
-        if regions.shapes is not None:
-            style = {"marker": "s", "linestyle": "none", "mfc": "0.8", "mec": "white", "ms": 9}
-        axes.add_line(Line2D([], [], **({"mec": "black", "ms": 5} | style), label=spoken(o)))
-
-
-def with_points(
-    limits: tuple[float, float], data: Dataset, across: Sequence[str], places: Sequence[Slice]
-) -> tuple[tuple[float, float], str]:
-    """Widen limits to the values drawn as markers, but for outliers; say at which end those are."""
-    found: list[Regions | None] = [
-        regions_on(o.support, per_unit(o), across, place) for o in data for place in places
-    ]
-    drawn = [r.values for r in found if r is not None and r.shapes is None]
-    if not drawn:
-        return limits, "neither"
-    values = np.concatenate(drawn)
-    low, high, _ = without_outliers(values)
-    low, high = min(limits[0], low), max(limits[1], high)
-    return (low, high), _beyond(values, low, high)
-
-
-def without_outliers(values: Float[np.ndarray, " n"]) -> tuple[float, float, str]:
-    """Return limits of colours that far outliers do not stretch, and at which ends they lie.
-
-    >>> without_outliers(np.append(np.linspace(0.0, 10.0, 99), 90.0))
-    (0.0, 12.32..., 'max')
-    """
-    low, high = (float(end) for end in np.quantile(values, INLIERS))
-    least, most = float(values.min()), float(values.max())
-    reach = 0.25 * (high - low)
-    low, high = max(least, low - reach), min(most, high + reach)
-    return low, high, _beyond(values, low, high)
-
-
-def _beyond(values: Float[np.ndarray, " n"], low: float, high: float) -> str:
-    """Say at which ends of a colour scale values lie outside."""
-    ends = {(False, False): "neither", (True, True): "both", (True, False): "min"}
-    return ends.get((bool(values.min() < low), bool(values.max() > high)), "max")
-
-
-def limits_of(several: Sequence[Float[np.ndarray, " _"]]) -> tuple[float, float]:
-    """Return the least and the greatest of some values."""
-    values = np.concatenate(several)
-    return float(np.nanmin(values)), float(np.nanmax(values))

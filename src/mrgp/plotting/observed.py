@@ -7,29 +7,14 @@ import numpy as np
 
 from mrgp.data import Dataset, Observations
 from mrgp.plotting.colours import source_markers
-from mrgp.plotting.coordinates import (
-    EVERYWHERE,
-    Coordinate,
-    Slice,
-    across_of,
-    coordinates,
-    joined,
-    set_axis,
-    slices_of,
-    with_units,
-)
-from mrgp.plotting.functions import draw_values, per_unit, spoken
-from mrgp.plotting.maps import MOST_MAPS, without_outliers
-from mrgp.plotting.panels import (
-    Map,
-    Scale,
-    draw_maps,
-    label_outer,
-    legend_above,
-    map_panels,
-    new_panels,
-)
-from mrgp.plotting.shapes import regions_on
+from mrgp.plotting.coordinates import Coordinate, across_of, coordinates, with_units
+from mrgp.plotting.functions import draw_values
+from mrgp.plotting.maps import MOST_MAPS
+from mrgp.plotting.panels import legend_above, new_panels
+from mrgp.plotting.readings import spoken
+from mrgp.plotting.shapes import regions_of
+from mrgp.plotting.sheets import Map, Scale, draw_maps, label_maps, map_panels, without_outliers
+from mrgp.plotting.slices import EVERYWHERE, Slice, slices_of
 
 
 def plot_dataset(data: Dataset) -> Any:
@@ -48,11 +33,12 @@ def plot_dataset(data: Dataset) -> Any:
     ('day', [3.0, 5.0])
     """
     seen = data.dropna()
-    inputs = [coordinates(o.support) for o in seen]
-    varying = [name for name in inputs[0] if _varies([found[name] for found in inputs])]
+    several = [coordinates(o.support) for o in seen]
+    inputs = {name: [found[name] for found in several] for name in several[0]}
+    varying = [name for name, along in inputs.items() if _varies(along)]
     if len(varying) <= 1:
-        return _curves(seen, varying[0] if varying else next(iter(inputs[0])))
-    across = across_of({name: joined([found[name] for found in inputs]) for name in inputs[0]})
+        return _curves(seen, varying[0] if varying else next(iter(inputs)))
+    across = across_of({name: Coordinate.join(along) for name, along in inputs.items()})
     if set(varying) <= set(across):
         return _side_by_side(seen, across)
     return _over_time(seen, across)
@@ -72,8 +58,8 @@ def _curves(data: Dataset, name: str) -> Any:
     for axes, task in zip(panels[:, 0], data.tasks, strict=True):
         draw_values(axes, data, task, name)
         axes.set_ylabel(with_units(task, data.units[task]))
-    set_axis(panels[-1, 0], "x", coordinates(data.supports[0])[name])
-    legend_above(figure, list(panels[:, 0]))
+    coordinates(data.supports[0])[name].label_axis(panels[-1, 0], "x")
+    legend_above(figure, panels[:, 0])
     return figure
 
 
@@ -111,7 +97,7 @@ def _over_time(data: Dataset, across: tuple[str, str]) -> Any:
 
 def _draw(data: Dataset, across: tuple[str, str], rows: dict[str, Rows]) -> Any:
     """Draw rows of maps over one extent, with one colour scale for each task."""
-    extent = [r for o in data if (r := regions_on(o.support, per_unit(o), across)) is not None]
+    extent = [r for o in data if (r := regions_of(o, across)) is not None]
     count = sum(map(len, rows.values()))
     wide = max(len(row) for several in rows.values() for row in several)
     figure, panels = map_panels(count, wide, extent)
@@ -119,7 +105,7 @@ def _draw(data: Dataset, across: tuple[str, str], rows: dict[str, Rows]) -> Any:
 
     def drawn(cell: Cell) -> Map:
         o, place, exact = cell
-        regions = regions_on(o.support, per_unit(o), across, place, exact=exact)
+        regions = regions_of(o, across, place, exact=exact)
         title = f"{spoken(o)}\n{place.words}".strip()
         return Map(title, regions, extent, markers[o.name])
 
@@ -130,5 +116,5 @@ def _draw(data: Dataset, across: tuple[str, str], rows: dict[str, Rows]) -> Any:
         scale = Scale(with_units(task, data.units[task]), (low, high), beyond=beyond)
         for row in maps:
             draw_maps(next(left), row, scale)
-    label_outer(panels)
+    label_maps(figure, panels)
     return figure

@@ -1,33 +1,25 @@
 """Regions on a map: cells, polygons and points as what they are, in the user's coordinates."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
-from mrgp.plotting.coordinates import (
-    EVERYWHERE,
-    Coordinate,
-    Slice,
-    aspect_of,
-    cells_of,
-    coordinates,
-    joined,
-    laid_out,
-    set_axis,
-    shown,
-)
+from mrgp.data import Observations
+from mrgp.plotting.coordinates import Coordinate, Vector, cells_of, coordinates, laid_out, shown
+from mrgp.plotting.panels import Axes
+from mrgp.plotting.readings import per_unit
+from mrgp.plotting.slices import EVERYWHERE, Slice
 from mrgp.supports import Nodes, Product, Support
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 EDGE = "0.8"
 SMALL, LARGE = 9.0, 28.0
 MANY = 300
 THIN = 0.01
 """How wide a box without width is drawn among boxes, as a share of the map."""
+
+
+Limits = tuple[float, float]
 
 
 class Regions(NamedTuple):
@@ -39,7 +31,7 @@ class Regions(NamedTuple):
     x: Coordinate
     y: Coordinate
     shapes: list[Any] | None
-    values: Float[np.ndarray, " n"]
+    values: Vector
 
     @property
     def grid(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
@@ -54,10 +46,46 @@ class Regions(NamedTuple):
         values[i, j] = self.values
         return first, second, values
 
+    def draw(self, axes: Axes, limits: Limits, colours: str, *, marker: str | None = None) -> Any:
+        """Draw the values: areas filled, points as markers or, as a full grid, as cells."""
+        from matplotlib.colors import Normalize
+
+        style: dict[str, Any] = {"norm": Normalize(*limits), "cmap": colours}
+        grid = self.grid if marker is None else None
+        if grid is not None:
+            x, y, values = grid
+            return axes.pcolormesh(x, y, values.T, shading="nearest", **style)
+        if self.shapes is None:
+            style |= {"c": self.values, "edgecolors": "black", "linewidths": 0.6}
+            return self._scatter(axes, marker or "o", style)
+        edge, width = (EDGE, 0.5) if len(self.values) <= MANY else ("face", 0.2)
+        style |= {"array": self.values, "edgecolors": edge, "linewidths": width}
+        return self._fill(axes, style)
+
+    def outline(self, axes: Axes, colour: str, *, marker: str = "o") -> Any:
+        """Draw where the regions are, over a map: edges of areas, hollow markers for points."""
+        from matplotlib.patheffects import withStroke
+
+        style: dict[str, Any] = {"facecolors": "none", "edgecolors": colour}
+        if self.shapes is not None:
+            return self._fill(axes, style | {"linewidths": 0.9, "zorder": 2})
+        # Seen on light and on dark.
+        halo = [withStroke(linewidth=2.2, foreground="white", alpha=0.7)]
+        return self._scatter(axes, marker, style | {"linewidths": 0.7, "path_effects": halo})
+
+    def _scatter(self, axes: Axes, marker: str, style: dict[str, Any]) -> Any:
+        size = SMALL if len(self.values) > MANY else LARGE
+        return axes.scatter(self.x.middle, self.y.middle, s=size, marker=marker, zorder=3, **style)
+
+    def _fill(self, axes: Axes, style: dict[str, Any]) -> Any:
+        from matplotlib.collections import PathCollection
+
+        return axes.add_collection(PathCollection(self.shapes, **style))
+
 
 def regions_on(
     support: Support,
-    values: Float[np.ndarray, " n"],
+    values: Vector,
     across: Sequence[str],
     place: Slice = EVERYWHERE,
     *,
@@ -91,74 +119,34 @@ def regions_on(
     return _areas(x, y, means)
 
 
-def draw_regions(
-    axes: "Axes",
-    regions: Regions,
-    limits: tuple[float, float],
-    colours: str,
-    *,
-    marker: str | None = None,
-) -> Any:
-    """Draw values on regions: areas filled, points as markers or, as a full grid, as cells."""
-    from matplotlib.colors import Normalize
-
-    style: dict[str, Any] = {"norm": Normalize(*limits), "cmap": colours}
-    grid = regions.grid if marker is None else None
-    if grid is not None:
-        x, y, values = grid
-        return axes.pcolormesh(x, y, values.T, shading="nearest", **style)
-    if regions.shapes is None:
-        style |= {"edgecolors": "black", "linewidths": 0.6}
-        return _scatter(axes, regions, marker, c=regions.values, **style)
-    edge, width = (EDGE, 0.5) if len(regions.values) <= MANY else ("face", 0.2)
-    return _fill(axes, regions, array=regions.values, edgecolors=edge, linewidths=width, **style)
+def regions_of(
+    observed: Observations, across: Sequence[str], place: Slice = EVERYWHERE, *, exact: bool = False
+) -> Regions | None:
+    """Return the regions of a source that meet a slice, with its values, as `regions_on` does."""
+    return regions_on(observed.support, per_unit(observed), across, place, exact=exact)
 
 
-def draw_outlines(axes: "Axes", regions: Regions, *, colour: str, marker: str = "o") -> Any:
-    """Draw where regions are, over a map: edges of areas, hollow markers for points."""
-    from matplotlib.patheffects import withStroke
-
-    style: dict[str, Any] = {"facecolors": "none", "edgecolors": colour}
-    if regions.shapes is not None:
-        return _fill(axes, regions, linewidths=0.9, zorder=2, **style)
-    # Seen on light and on dark.
-    halo = [withStroke(linewidth=2.2, foreground="white", alpha=0.7)]
-    return _scatter(axes, regions, marker, linewidths=0.7, path_effects=halo, **style)
-
-
-def _scatter(axes: "Axes", regions: Regions, marker: str | None, **style: Any) -> Any:
-    size = SMALL if len(regions.values) > MANY else LARGE
-    x, y = regions.x.middle, regions.y.middle
-    return axes.scatter(x, y, s=size, marker=marker or "o", zorder=3, **style)
-
-
-def _fill(axes: "Axes", regions: Regions, **style: Any) -> Any:
-    from matplotlib.collections import PathCollection
-
-    return axes.add_collection(PathCollection(regions.shapes, **style))
-
-
-def set_map(axes: "Axes", several: Sequence[Regions]) -> None:
+def set_map(axes: Axes, several: Sequence[Regions]) -> None:
     """Label the axes of a map, to the scale of the ground, as wide as all regions."""
     x, y = _extent(several)
     for which, c in (("x", x), ("y", y)):
-        set_axis(axes, which, c)
+        c.label_axis(axes, which)
         getattr(axes, f"set_{which}lim")(*_reach(c, which, several))
         if not c.dated:
             axes.locator_params(axis=which, nbins=5)  # pyright: ignore[reportArgumentType]
-    axes.set_aspect(aspect_of(x, y))
+    axes.set_aspect(x.aspect(y))
 
 
 def size_of(several: Sequence[Regions]) -> float:
     """Return the height of a map of all regions that is one wide."""
     x, y = _extent(several)
     width, height = (max(float(np.ptp(c.ends)), 1e-9) for c in (x, y))
-    aspect = aspect_of(x, y)
+    aspect = x.aspect(y)
     return 0.75 if aspect == "auto" else float(np.clip(aspect * height / width, 0.3, 2.0))
 
 
 def _extent(several: Sequence[Regions]) -> tuple[Coordinate, Coordinate]:
-    return joined([regions.x for regions in several]), joined([regions.y for regions in several])
+    return Coordinate.join([r.x for r in several]), Coordinate.join([r.y for r in several])
 
 
 def _reach(c: Coordinate, which: str, several: Sequence[Regions]) -> tuple[float, float]:
@@ -177,7 +165,7 @@ def _reach(c: Coordinate, which: str, several: Sequence[Regions]) -> tuple[float
     return low - margin, high + margin
 
 
-def _areas(x: Coordinate, y: Coordinate, values: Float[np.ndarray, " n"]) -> Regions:
+def _areas(x: Coordinate, y: Coordinate, values: Vector) -> Regions:
     """Give boxes their paths; those without an area come last, as wide as can be seen."""
     from matplotlib.path import Path
 

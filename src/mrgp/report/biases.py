@@ -27,11 +27,10 @@ def _learns_maps(fit: Fit) -> bool:
 
 def sources_section(fit: Fit, maps: list[BiasMap], shares: dict[str, dict[str, float]]) -> str:
     """Tell noise, bias and weight of every source, and place the drawings of learned maps."""
-    values, noises = fit.parameters(), noise_sds(fit)
-    rows = []
-    for source, task in fit.processes:
+    values, rows = fit.parameters(), []
+    for (source, task), sd in zip(fit.processes, noise_sds(fit), strict=True):
         biases = (values.get(f"{name}[{source}]") for name in ("offset", "ratio"))
-        row = [source, task, noises[source, task], fit.units.get(task), *map(_number, biases)]
+        row = [source, task, sd, fit.units.get(task), *map(_number, biases)]
         rows.append([*row, fit.weights[source, task]])
     header = ["source", "task", "sd of noise", "units", "offset", "ratio", "composite weight"]
     parts = [table("Noise, bias and weight", header, rows), paragraph(_explained(fit, rows))]

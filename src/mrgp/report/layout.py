@@ -10,7 +10,8 @@ from jaxtyping import Float, Int
 from mrgp.inference import Fit
 from mrgp.io.cells import tensor
 from mrgp.io.sides import Side, restore, sides_of
-from mrgp.plotting.coordinates import evenly, pairs_of_place, with_units
+from mrgp.plotting.coordinates import pairs_of_place, with_units
+from mrgp.plotting.slices import evenly
 from mrgp.selection.folds import CLOCKS
 from mrgp.supports import Axis, Boxes, Points, Support, bounds_of, points
 

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp.data import Dataset, Observations
+from mrgp.plotting.slices import evenly
 from mrgp.report.layout import Grid, Layout, written
 from mrgp.report.packing import packed
 from mrgp.supports import Product
@@ -26,7 +27,7 @@ def overlays(data: Dataset, grid: Grid) -> list[dict[str, Any]]:
 
 def _along_curve(observed: Observations, grid: Grid) -> dict[str, Any]:
     """Return values over one input: dots, or bars as wide as their regions."""
-    rows = _evenly(len(observed), MOST_PLACES)
+    rows = evenly(len(observed), MOST_PLACES)
     lower, upper = (np.asarray(bound)[rows, 0] for bound in observed.support.bounds)
     axis = grid.layout.axes[0]
     wide = bool(np.any(upper > lower))
@@ -45,7 +46,7 @@ def _on_map(observed: Observations, grid: Grid) -> dict[str, Any]:
         np.round(np.column_stack(columns), 9), axis=0, return_index=True, return_inverse=True
     )
     room = int(np.clip(MOST_VALUES // grid.steps, LEAST_PLACES, MOST_PLACES))
-    kept = _evenly(len(places), room)
+    kept = evenly(len(places), room)
     values = np.stack(
         [_at_places(observed, rows, place.ravel(), len(places)) for rows in _steps(observed, grid)]
     )
@@ -70,11 +71,6 @@ def _named(observed: Observations, shape: str, shown: int, count: int) -> dict[s
         "shown": shown,
         "count": count,
     }
-
-
-def _evenly(count: int, most: int) -> np.ndarray:
-    """Return all of so many rows, or as many as can be shown, evenly chosen."""
-    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
 
 
 def _steps(observed: Observations, grid: Grid) -> list[np.ndarray]:
