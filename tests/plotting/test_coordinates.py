@@ -97,7 +97,7 @@ def test_windows_that_overlap_are_told_apart_by_both_ends():
     running = mrgp.boxes(lower, lower + [24.0, 0.0], inputs=("hour", "x"))
     several = slices_of(running, ("x",), 4)
     assert [s.words for s in several] == [f"hour {h} to {h + 24}" for h in range(4)]
-    assert [s.rows(running, exact=True).tolist() for s in several] == np.eye(4, dtype=bool).tolist()
+    assert [s.exactly.rows(running).tolist() for s in several] == np.eye(4, dtype=bool).tolist()
     assert several[1].rows(running).all()
 
 
@@ -107,7 +107,7 @@ def test_an_input_is_given_by_the_place_only_where_places_repeat():
     (whole,) = slices_of(moving, ("x", "y"), 4)
     assert whole.words == "hour 0 to 4"
     assert whole.rows(moving).all()
-    assert whole.rows(moving, exact=True).all()
+    assert whole.exactly.rows(moving).all()
     others = mrgp.points([[-1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [4.5, 0.0, 0.0]], inputs=moving.inputs)
     assert whole.rows(others).tolist() == [False, True, False]
 
@@ -138,8 +138,8 @@ def test_a_source_keeps_its_colour_and_no_source_has_that_of_a_prediction():
 
 def test_far_outliers_do_not_stretch_the_colours():
     values = np.linspace(0.0, 10.0, 101)
-    assert without_outliers(values) == (0.0, 10.0, "neither")
-    low, high, ends = without_outliers(np.concatenate([values, [-500.0, 500.0]]))
+    assert without_outliers(values) == ((0.0, 10.0), "neither")
+    (low, high), ends = without_outliers(np.concatenate([values, [-500.0, 500.0]]))
     assert ends == "both"
     assert -4 < low < 0.0 < 10.0 < high < 14
 

@@ -113,8 +113,7 @@ def plot_dependence(found: Dependence) -> Any:
         axes.axline((0, 0), slope=1, color="0.7", linewidth=1)
         axes.scatter(first, second, s=16, color=LINE_COLOURS[0], alpha=0.7, linewidths=0)
         axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
-        axes.set_xlabel(f"residual of {pair.first} (sd)")
-        axes.set_ylabel(f"residual of {pair.second} (sd)")
+        axes.set(xlabel=f"residual of {pair.first} (sd)", ylabel=f"residual of {pair.second} (sd)")
         title = f"correlation {pair.correlation:.2f} ± {pair.standard_error:.2f}"
         axes.set_title(title, fontsize=10)
     return figure

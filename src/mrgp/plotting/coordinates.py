@@ -73,8 +73,13 @@ class Coordinate(NamedTuple):
     def _word(self, value: float) -> str:
         if not self.dated:
             return f"{value:.5g}"
-        said = _as_date(value, self.axis).strftime("%Y-%m-%d %H:%M")
-        return said.removesuffix(" 00:00")
+        return self._date(value).strftime("%Y-%m-%d %H:%M").removesuffix(" 00:00")
+
+    def _date(self, days: float) -> Any:
+        import pandas as pd
+
+        zone = "UTC" if self.axis is None or self.axis.zone is None else self.axis.zone
+        return pd.Timestamp(days, unit="D", tz="UTC").round("s").tz_convert(zone)
 
     @staticmethod
     def join(several: "Sequence[Coordinate]") -> "Coordinate":
@@ -90,7 +95,7 @@ class Coordinate(NamedTuple):
             return
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-        zone = _as_date(0.0, self.axis).tzinfo
+        zone = self._date(0.0).tzinfo
         locator = AutoDateLocator(tz=zone, minticks=3, maxticks=8)
         axis.set_major_locator(locator)
         axis.set_major_formatter(ConciseDateFormatter(locator, tz=zone))
@@ -158,17 +163,9 @@ def shown(numbers: Any, axis: Axis | None) -> Float[np.ndarray, "..."]:
     numbers = np.asarray(numbers, dtype=np.float64)
     if axis is None:
         return numbers
-    if axis.quantity == "time":
-        # Origin and step apart: their sum has more digits than a double holds.
-        return axis.origin / DAY + numbers * (axis.step / DAY)
-    return axis.origin + axis.step * numbers
-
-
-def _as_date(days: float, axis: Axis | None) -> Any:
-    import pandas as pd
-
-    date = pd.Timestamp(days, unit="D", tz="UTC").round("s")
-    return date if axis is None or axis.zone is None else date.tz_convert(axis.zone)
+    # Origin and step apart: their sum has more digits than a double holds.
+    unit = DAY if axis.quantity == "time" else 1.0
+    return axis.origin / unit + numbers * (axis.step / unit)
 
 
 def across_of(found: dict[str, Coordinate]) -> tuple[str, str]:

@@ -153,14 +153,8 @@ def _draw_arrow(axes: Any, start: Placed, end: Placed, placed: dict[Any, Placed]
 def _draw_legend(figure: Any, found: Diagram) -> None:
     from matplotlib.patches import Patch
 
-    kinds = dict.fromkeys(box.kind for box in found.boxes.values())
-    count, room = len(kinds), figure.get_figwidth()
-    figure.legend(
-        handles=[Patch(**STYLES[kind]) for kind in kinds],
-        loc="lower center",
-        ncols=count if room > 1.5 * count else -(-count // 2),
-        frameon=False,
-        fontsize=TEXT - 1,
-        handlelength=1.6,
-        columnspacing=1.2,
-    )
+    handles = [Patch(**STYLES[kind]) for kind in {box.kind: None for box in found.boxes.values()}]
+    count, room = len(handles), figure.get_figwidth()
+    columns = count if room > 1.5 * count else -(-count // 2)
+    style = {"frameon": False, "fontsize": TEXT - 1, "handlelength": 1.6, "columnspacing": 1.2}
+    figure.legend(handles=handles, loc="lower center", ncols=columns, **style)

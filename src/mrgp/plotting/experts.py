@@ -46,7 +46,7 @@ def _curves(prediction: Prediction, name: str, axes: Any, data: Dataset | None) 
         axes = new_panels(2, height=5.2, sharex=True, height_ratios=(3, 1))[1][:, 0]
     upper, lower = axes
     along = coordinates(prediction.support)[name]
-    draw_curve(upper, along, prediction, names=("95 % interval", "mixture"))
+    draw_curve(upper, along, prediction, "mixture")
     known = source_colours(() if data is None else data.sources, prediction.experts)
     colours = [known[label] for label in prediction.experts]
     for colour, (label, expert) in zip(colours, prediction.experts.items(), strict=True):
@@ -67,7 +67,7 @@ def _maps(prediction: Prediction, data: Dataset | None) -> Any:
     """Draw means above weights, an expert in each column and the mixture in the first."""
     sheet = Sheet.of(prediction, data, 1, "plot_experts")
     (place,) = sheet.places
-    here = place.rows(sheet.support, exact=True)
+    here = place.exactly.rows(sheet.support)
     means = {"mixture": prediction.mean} | {k: e.mean for k, e in prediction.experts.items()}
     weights = {f"weight of {k}": prediction.weights[k] for k in prediction.experts}
     figure, panels = map_panels(2, len(means), [sheet.extent])

@@ -10,7 +10,7 @@ from mrgp.data import Dataset
 from mrgp.inference import BiasMap
 from mrgp.plotting.colours import LINE_COLOURS, MODEL_COLOURS, PREDICTION_COLOUR, source_colours
 from mrgp.plotting.coordinates import Coordinate, Vector, coordinates, with_units
-from mrgp.plotting.panels import Axes, new_axes
+from mrgp.plotting.panels import Axes, new_axes, new_panels
 from mrgp.plotting.readings import of_task, per_unit, spoken
 from mrgp.plotting.slices import EVERYWHERE, Slice, slices_of
 from mrgp.prediction import Prediction
@@ -56,10 +56,14 @@ def plot_function(
         )
     axes = new_axes(axes)
     along = coordinates(prediction.support)[name]
-    draw_curve(axes, along, prediction, truth)
+    draw_curve(axes, along, prediction)
+    if truth is not None:
+        style = {"color": "0.35", "linewidth": 1, "linestyle": "--", "label": "truth"}
+        draw_line(axes, along, np.asarray(truth), **style)
     if data is not None:
         (place,) = slices_of(prediction.support, [name], 1)
-        draw_data(axes, data, prediction, name, place)
+        sums = prediction.support.kind == "sum"
+        draw_values(axes, data, prediction.task, name, place, raw=sums)
     along.label_axis(axes, "x")
     axes.set_ylabel(predicted(prediction))
     return axes
@@ -68,9 +72,7 @@ def plot_function(
 def input_of(support: Support) -> str | None:
     """Return the one input of a support, or the only one that varies."""
     found = coordinates(support)
-    varying = [name for name, c in found.items() if c.distinct > 1]
-    if len(found) == 1:
-        return next(iter(found))
+    varying = [name for name, c in found.items() if len(found) == 1 or c.distinct > 1]
     return varying[0] if len(varying) == 1 else None
 
 
@@ -80,30 +82,21 @@ def predicted(prediction: Prediction) -> str:
     return f"sum of {said}" if prediction.support.kind == "sum" else said
 
 
-def draw_curve(
-    axes: Axes,
-    along: Coordinate,
-    prediction: Prediction,
-    truth: Vector | None = None,
-    names: tuple[str, str] = ("95 % interval", "mean"),
-) -> None:
-    """Draw the mean of a prediction over its 95 % interval."""
+def draw_curve(axes: Axes, along: Coordinate, prediction: Prediction, name: str = "mean") -> None:
+    """Draw the mean of a prediction, by some name, over its 95 % interval."""
     if np.isnan(prediction.mean).all():
         raise ValueError(
             f"There are no values of {prediction.task} to draw; all that were predicted are NaN."
         )
     low, high = prediction.interval(0.95)
     x, lower, upper = broken(along, low, high)
-    band = {"color": PREDICTION_COLOUR, "alpha": 0.25, "linewidth": 0, "label": names[0]}
-    axes.fill_between(x, lower, upper, **band)
+    colour, label = {"color": PREDICTION_COLOUR}, "95 % interval"
+    axes.fill_between(x, lower, upper, alpha=0.25, linewidth=0, label=label, **colour)
     alone = alone_along(along)
     if alone.any():
         at = along.middle[alone]
-        axes.vlines(at, low[alone], high[alone], color=PREDICTION_COLOUR, alpha=0.5, linewidth=2)
-    draw_line(axes, along, prediction.mean, color=PREDICTION_COLOUR, linewidth=1.6, label=names[1])
-    if truth is not None:
-        style = {"color": "0.35", "linewidth": 1, "linestyle": "--", "label": "truth"}
-        draw_line(axes, along, np.asarray(truth), **style)
+        axes.vlines(at, low[alone], high[alone], alpha=0.5, linewidth=2, **colour)
+    draw_line(axes, along, prediction.mean, linewidth=1.6, label=name, **colour)
 
 
 def draw_line(axes: Axes, along: Coordinate, values: Vector, **style: Any) -> None:
@@ -115,29 +108,23 @@ def draw_line(axes: Axes, along: Coordinate, values: Vector, **style: Any) -> No
         axes.plot(at, values[alone], ".", color=style["color"], markersize=7.0, zorder=2.5)
 
 
-def draw_data(axes: Axes, data: Dataset, prediction: Prediction, name: str, place: Slice) -> None:
-    """Draw the observed values of what was predicted, over the prediction."""
-    sums = prediction.support.kind == "sum"
-    others = [o.name for o in of_task(data, prediction.task) if o.support.kind != "sum"]
-    if sums and others:
-        raise ValueError(
-            f"data= has points or means, of {others}, and the prediction is of sums: they have no"
-            " scale in common. Predict means, or leave those sources out, as by"
-            " data.select(source=...)."
-        )
-    draw_values(axes, data, prediction.task, name, place, raw=sums)
-
-
 def draw_values(
     axes: Axes, data: Dataset, task: str, name: str, place: Slice = EVERYWHERE, *, raw: bool = False
 ) -> None:
     """Draw the observed values of a task along one input: dots for points, bars for regions.
 
     Sources have the colours of the whole dataset. Sums are divided by the measure of their region,
-    unless they are drawn `raw`.
+    unless they are drawn `raw`, beside predicted sums.
     """
-    colours = source_colours(data.sources)
-    for observed in of_task(data, task):
+    colours, seen = source_colours(data.sources), of_task(data, task)
+    others = [o.name for o in seen if o.support.kind != "sum"]
+    if raw and others:
+        raise ValueError(
+            f"data= has points or means, of {others}, and the prediction is of sums: they have no"
+            " scale in common. Predict means, or leave those sources out, as by"
+            " data.select(source=...)."
+        )
+    for observed in seen:
         rows = place.rows(observed.support)
         if not rows.any():
             continue
@@ -236,33 +223,31 @@ def plot_posteriors(
     >>> figure.axes[1].get_xlabel()
     'noise sd (ppb) (log axis)'
     """
-    import matplotlib.pyplot as plt
-
     if len(functions) > len(MODEL_COLOURS) or len(names) > 3:
         raise ValueError(
             f"plot_posteriors draws up to {len(MODEL_COLOURS)} models and 3 parameters; got"
             f" {len(functions)} and {len(names)}."
         )
-    figure, axes = plt.subplots(2, 2, figsize=(9.0, 6.4), layout="constrained")
-    panels = axes.ravel()
+    figure, panels = new_panels(2, 2, height=6.4)
+    first, *others = panels.flat
     along = next(iter(coordinates(support).values()))
     x = along.middle
     for colour, (model, latent) in zip(MODEL_COLOURS, functions.items(), strict=False):
-        panels[0].plot(x, latent.mean, color=colour, linewidth=1.4, label=model)
+        first.plot(x, latent.mean, color=colour, linewidth=1.4, label=model)
         for side in (-2, 2):
             edge = latent.mean + side * latent.std
-            panels[0].plot(x, edge, color=colour, linewidth=0.8, linestyle="--")
+            first.plot(x, edge, color=colour, linewidth=0.8, linestyle="--")
     if truth is not None:
-        panels[0].plot(x, truth, color="0.6", linewidth=2.5, zorder=0, label="truth")
-    panels[0].set_ylabel("f: mean, and 2 sd either side (dashed)")
-    along.label_axis(panels[0], "x")
+        first.plot(x, truth, color="0.6", linewidth=2.5, zorder=0, label="truth")
+    first.set_ylabel("f: mean, and 2 sd either side (dashed)")
+    along.label_axis(first, "x")
     figure.legend(loc="outside upper center", ncols=3, fontsize=9)
-    for axes_, (key, name) in zip(panels[1:], names.items(), strict=False):
+    for axes, (key, name) in zip(others, names.items(), strict=False):
         for colour, by_parameter in zip(MODEL_COLOURS, draws.values(), strict=False):
             at, density = _log_density_curve(by_parameter[key])
-            axes_.plot(at, density / density.max(), color=colour, linewidth=1.4)
-        set_log(axes_)
-        axes_.set(xlabel=f"{name} (log axis)", ylabel="density / its maximum", ylim=(0, None))
+            axes.plot(at, density / density.max(), color=colour, linewidth=1.4)
+        set_log(axes)
+        axes.set(xlabel=f"{name} (log axis)", ylabel="density / its maximum", ylim=(0, None))
     return figure
 
 
@@ -276,9 +261,7 @@ def set_log(axes: Axes, subs: tuple[int, ...] = (1, 2, 5)) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _log_density_curve(
-    values: Float[np.ndarray, " k"],
-) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+def _log_density_curve(values: np.ndarray) -> tuple[Vector, Vector]:
     """Return where positive values lie, and the density of their logarithm there."""
     from scipy.stats import gaussian_kde
 

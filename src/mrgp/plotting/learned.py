@@ -146,33 +146,40 @@ def noise_sds(fit: Fit) -> list[float]:
 
 def _lengthscales(fit: Fit) -> Iterator[tuple[str, str, float]]:
     """Yield the lengthscales of all GPs over the inputs: along what, whose, and how long."""
-    kernels = {id(getattr(kernel, "lengthscale", None)): kernel for kernel in _kernels(fit)}
-    named = fit.model.named()
-    for name, value in fit.parameters().items():
-        owner, _, last = name.rpartition(".")
-        # Layers of a deep model see values of their parents: their inputs are others.
-        if last != "lengthscale" or owner.startswith("expert"):
-            continue
-        kernel, lengths = kernels[id(named[name])], np.ravel(value)
-        inputs = [_input(fit, d) for d in kernel.columns]
-        if isinstance(kernel, Periodic):
-            # It has no unit: it is a share of the period.
-            inputs = ["a period"]
-        elif len(lengths) == 1:
+    parameters = fit.parameters()
+    for name, columns in lengthscale_inputs(fit).items():
+        lengths = np.ravel(parameters[name])
+        inputs = [with_units(fit.inputs[d], unit_of(fit, d)) for d in columns] or ["a period"]
+        if len(lengths) == 1:
             inputs = [", ".join(inputs)]
         for along, length in zip(inputs, lengths, strict=True):
-            yield along, owner.removesuffix(".kernel"), float(length)
+            yield along, name.removesuffix(".lengthscale").removesuffix(".kernel"), float(length)
+
+
+def lengthscale_inputs(fit: Fit) -> dict[str, tuple[int, ...]]:
+    """Return the inputs that each lengthscale is along; of a share of a period, none.
+
+    Layers of a deep model see values of their parents: their inputs are others.
+    """
+    kernels = {id(getattr(kernel, "lengthscale", None)): kernel for kernel in _kernels(fit)}
+    found, named = {}, fit.model.named()
+    for name in fit.parameters():
+        if name.endswith(".lengthscale") and not name.startswith("expert"):
+            kernel = kernels[id(named[name])]
+            found[name] = () if isinstance(kernel, Periodic) else kernel.columns
+    return found
+
+
+def unit_of(fit: Fit, d: int) -> str | None:
+    """Return the unit of an input, where the fit knows it."""
+    axis = fit.axes[d] if fit.axes is not None and d < len(fit.axes) else None
+    return None if axis is None else axis.unit
 
 
 def _kernels(fit: Fit) -> list[LeafKernel]:
     """Return the kernels of all GPs of a fit, sums and products taken apart."""
     leaves = jax.tree.leaves(fit.model, is_leaf=lambda node: isinstance(node, LeafKernel))
     return [leaf for leaf in leaves if isinstance(leaf, LeafKernel)]
-
-
-def _input(fit: Fit, i: int) -> str:
-    axis = fit.axes[i] if fit.axes is not None and i < len(fit.axes) else None
-    return with_units(fit.inputs[i], None if axis is None else axis.unit)
 
 
 def _draw_values(axes: Axes, panel: Panel, values: list[Value]) -> None:

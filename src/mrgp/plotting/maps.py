@@ -143,29 +143,17 @@ def plot_prediction(
     if len(prediction) == 0:
         raise ValueError("A picture needs a prediction of one region or more; this one has none.")
     name = input_of(prediction.support)
-    if name is not None:
-        return _curve(prediction, name, data, exceedance, truth)
-    if truth is not None:
+    if name is None and truth is not None:
         across = across_of(coordinates(prediction.support))
         raise ValueError(
             f"truth= is drawn beside a curve, and this prediction is a map over {across}. Leave it"
             " out, and draw it by plot_map."
         )
-    return _maps(prediction, data, exceedance)
-
-
-def _curve(
-    prediction: Prediction,
-    name: str,
-    data: Dataset | None,
-    exceedance: float | None,
-    truth: Vector | None,
-) -> Any:
-    """Draw mean and interval along one input, over the probability of exceeding a threshold."""
+    if name is None:
+        return _maps(prediction, data, exceedance)
     heights = (3.6,) if exceedance is None else (3.6, 1.6)
-    figure, panels = new_panels(
-        len(heights), height=sum(heights), sharex=True, height_ratios=heights
-    )
+    shared = {"sharex": True, "height_ratios": heights}
+    figure, panels = new_panels(len(heights), height=sum(heights), **shared)
     upper, *below = panels[:, 0]
     plot_function(prediction, upper, data=data, truth=truth)
     (place,) = slices_of(prediction.support, [name], 1)

@@ -1,7 +1,7 @@
 """Datasets: every source as what it is, cells, polygons and points, bars and dots."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -63,20 +63,14 @@ def _curves(data: Dataset, name: str) -> Any:
     return figure
 
 
-class Cell(NamedTuple):
-    """What is drawn in one panel: a source, at a place."""
-
-    observed: Observations
-    place: Slice = EVERYWHERE
-    exact: bool = False
-
-
+Cell = tuple[Observations, Slice]
+"""What is drawn in one panel: a source, at a place."""
 Rows = list[list[Cell | None]]
 
 
 def _side_by_side(data: Dataset, across: tuple[str, str]) -> Any:
     """Draw a row for each task, and a map for each source."""
-    known = {o.process: Cell(o) for o in data}
+    known = {o.process: (o, EVERYWHERE) for o in data}
     rows: dict[str, Rows] = {
         task: [[known.get((source, task)) for source in data.sources]] for task in data.tasks
     }
@@ -91,7 +85,7 @@ def _over_time(data: Dataset, across: tuple[str, str]) -> Any:
         # The source of the fewest times says which: the others have values there too, most likely.
         rarest = min(several, key=lambda o: len(slices_of(o.support, across, len(o))))
         places = slices_of(rarest.support, across, MOST_MAPS)
-        rows[task] = [[Cell(o, place, o is rarest) for place in places] for o in several]
+        rows[task] = [[(o, p.exactly if o is rarest else p) for p in places] for o in several]
     return _draw(data, across, rows)
 
 
@@ -103,17 +97,15 @@ def _draw(data: Dataset, across: tuple[str, str], rows: dict[str, Rows]) -> Any:
     figure, panels = map_panels(count, wide, extent)
     markers, left = source_markers(data.sources), iter(panels)
 
-    def drawn(cell: Cell) -> Map:
-        o, place, exact = cell
-        regions = regions_of(o, across, place, exact=exact)
+    def drawn(o: Observations, place: Slice) -> Map:
         title = f"{spoken(o)}\n{place.words}".strip()
-        return Map(title, regions, extent, markers[o.name])
+        return Map(title, regions_of(o, across, place), extent, markers[o.name])
 
     for task, several in rows.items():
-        maps = [[cell and drawn(cell) for cell in row] for row in several]
+        maps = [[cell and drawn(*cell) for cell in row] for row in several]
         values = [one.regions.values for row in maps for one in row if one and one.regions]
-        low, high, beyond = without_outliers(np.concatenate(values))
-        scale = Scale(with_units(task, data.units[task]), (low, high), beyond=beyond)
+        limits, beyond = without_outliers(np.concatenate(values))
+        scale = Scale(with_units(task, data.units[task]), limits, beyond=beyond)
         for row in maps:
             draw_maps(next(left), row, scale)
     label_maps(figure, panels)

@@ -15,19 +15,13 @@ WIDTH = 9.0
 
 
 def new_panels(
-    rows: int,
-    columns: int = 1,
-    *,
-    height: float,
-    width: float = WIDTH,
-    layout: str = "constrained",
-    **more: Any,
+    rows: int, columns: int = 1, *, height: float, width: float = WIDTH, **more: Any
 ) -> tuple[Any, np.ndarray]:
     """Return a figure, so many inches high, with rows and columns of panels."""
     import matplotlib.pyplot as plt
 
-    size = (width, height)
-    return plt.subplots(rows, columns, figsize=size, squeeze=False, layout=layout, **more)
+    style = {"figsize": (width, height), "squeeze": False, "layout": "constrained"} | more
+    return plt.subplots(rows, columns, **style)
 
 
 def new_axes(axes: Axes | None) -> Axes:

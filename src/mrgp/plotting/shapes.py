@@ -84,18 +84,10 @@ class Regions(NamedTuple):
 
 
 def regions_on(
-    support: Support,
-    values: Vector,
-    across: Sequence[str],
-    place: Slice = EVERYWHERE,
-    *,
-    exact: bool = False,
+    support: Support, values: Vector, across: Sequence[str], place: Slice = EVERYWHERE
 ) -> Regions | None:
-    """Return the regions of a support that meet a slice, over two inputs; None where none do.
-
-    With `exact` they are those of the slice, for the support that it was taken from.
-    """
-    rows = np.flatnonzero(place.rows(support, exact=exact) & ~np.isnan(values))
+    """Return the regions of a support that meet a slice, over two inputs; None where none do."""
+    rows = np.flatnonzero(place.rows(support) & ~np.isnan(values))
     if len(rows) == 0:
         return None
     some, values = support[rows], np.asarray(values)[rows]
@@ -120,10 +112,10 @@ def regions_on(
 
 
 def regions_of(
-    observed: Observations, across: Sequence[str], place: Slice = EVERYWHERE, *, exact: bool = False
+    observed: Observations, across: Sequence[str], place: Slice = EVERYWHERE
 ) -> Regions | None:
     """Return the regions of a source that meet a slice, with its values, as `regions_on` does."""
-    return regions_on(observed.support, per_unit(observed), across, place, exact=exact)
+    return regions_on(observed.support, per_unit(observed), across, place)
 
 
 def set_map(axes: Axes, several: Sequence[Regions]) -> None:

@@ -123,7 +123,7 @@ class Sheet(NamedTuple):
             scale = scale._replace(limits=limits, beyond=beyond)
         maps = []
         for title, values, place in fields:
-            regions = regions_on(self.support, values, self.across, place, exact=True)
+            regions = regions_on(self.support, values, self.across, place.exactly)
             maps.append(Map(title, regions, [regions or self.extent]))
         draw_maps(panels, maps, scale, **bar)
         if self.data is not None:
@@ -161,31 +161,24 @@ def with_points(
     """Widen limits to the values drawn as markers, but for outliers; say at which end those are."""
     found = [regions_of(o, across, place) for o in data for place in places]
     drawn = [r.values for r in found if r is not None and r.shapes is None]
-    if not drawn:
-        return limits, "neither"
-    values = np.concatenate(drawn)
-    low, high, _ = without_outliers(values)
-    low, high = min(limits[0], low), max(limits[1], high)
-    return (low, high), _beyond(values, low, high)
+    return without_outliers(np.concatenate(drawn), limits) if drawn else (limits, "neither")
 
 
-def without_outliers(values: Vector) -> tuple[float, float, str]:
+def without_outliers(values: Vector, least: Limits = (np.inf, -np.inf)) -> tuple[Limits, str]:
     """Return limits of colours that far outliers do not stretch, and at which ends they lie.
 
+    The limits are at least as wide as those given.
+
     >>> without_outliers(np.append(np.linspace(0.0, 10.0, 99), 90.0))
-    (0.0, 12.32..., 'max')
+    ((0.0, 12.32...), 'max')
     """
+    lower, upper = limits_of(values)
     low, high = (float(end) for end in np.quantile(values, INLIERS))
-    least, most = limits_of(values)
     reach = 0.25 * (high - low)
-    low, high = max(least, low - reach), min(most, high + reach)
-    return low, high, _beyond(values, low, high)
-
-
-def _beyond(values: Vector, low: float, high: float) -> str:
-    """Say at which ends of a colour scale values lie outside."""
-    ends = {(False, False): "neither", (True, True): "both", (True, False): "min"}
-    return ends.get((bool(values.min() < low), bool(values.max() > high)), "max")
+    low, high = max(lower, low - reach), min(upper, high + reach)
+    low, high = min(least[0], low), max(least[1], high)
+    ends = {(True, True): "both", (True, False): "min", (False, True): "max"}
+    return (low, high), ends.get((lower < low, upper > high), "neither")
 
 
 def limits_of(*several: np.ndarray) -> Limits:

@@ -13,11 +13,18 @@ class Slice(NamedTuple):
     """A place, or a window, along each input that a picture does not show.
 
     `spans` are windows of everything: of inputs that cannot be cut, as along the way of a sensor
-    that moves.
+    that moves. Windows may overlap, as running means do: the support that a slice was taken from is
+    asked for `exactly` its regions.
     """
 
     inputs: tuple[Coordinate, ...] = ()
     spans: tuple[Coordinate, ...] = ()
+    exact: bool = False
+
+    @property
+    def exactly(self) -> "Slice":
+        """The slice that holds no regions but its own."""
+        return self._replace(exact=True)
 
     @property
     def words(self) -> str:
@@ -28,13 +35,9 @@ class Slice(NamedTuple):
             said.append(place if c.dated else f"{c.name} {place}")
         return ", ".join(said)
 
-    def rows(self, support: Support, *, exact: bool = False) -> np.ndarray:
-        """Tell which regions of a support meet the slice or, if `exact`, are those of the slice.
-
-        Windows may overlap, as running means do: the support that a slice was taken from is asked
-        for exactly its regions.
-        """
-        found, belongs = coordinates(support), _same if exact else _meet
+    def rows(self, support: Support) -> np.ndarray:
+        """Tell which regions of a support meet the slice or, if `exact`, are those of the slice."""
+        found, belongs = coordinates(support), _same if self.exact else _meet
         chosen = np.ones(len(support), bool)
         for several, test in ((self.inputs, belongs), (self.spans, _touch)):
             for place in several:

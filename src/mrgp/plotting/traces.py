@@ -1,6 +1,7 @@
 """Draws from a posterior: the way of each chain, and where it spent its time."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,7 @@ def plot_chains(
     for (left, right), (name, draws) in zip(panels, rows.items(), strict=True):
         low, high = float(draws.min()), float(draws.max())
         edges = np.linspace(low, high, BINS + 1)
-        for i, chain in enumerate(draws):
-            colour = MODEL_COLOURS[1:][i % (len(MODEL_COLOURS) - 1)]
+        for i, (chain, colour) in enumerate(zip(draws, cycle(MODEL_COLOURS[1:]), strict=False)):
             left.plot(chain, color=colour, linewidth=0.6, label=f"chain {i + 1}")
             if high > low:
                 density = np.histogram(chain, edges, density=True)[0]
@@ -63,11 +63,10 @@ def _rows(known: Mapping[str, np.ndarray], names: Sequence[str] | None) -> dict[
     found: dict[str, np.ndarray] = {}
     for name in known if names is None else names:
         draws = np.asarray(known[name])
-        flat = draws.reshape(*draws.shape[:2], -1)
-        for k in range(flat.shape[2]):
-            label = name if flat.shape[2] == 1 else f"{name} [{k + 1}]"
-            found[label] = flat[..., k]
+        numbers = np.moveaxis(draws.reshape(*draws.shape[:2], -1), 2, 0)
+        labels = [name] if len(numbers) == 1 else [f"{name} [{k + 1}]" for k in range(len(numbers))]
+        found |= zip(labels, numbers, strict=True)
     if names is not None:
         return found
-    varying = {label: draws for label, draws in found.items() if np.ptp(draws) > 0}
-    return dict(list(varying.items())[:MOST])
+    varying = [label for label, draws in found.items() if np.ptp(draws) > 0]
+    return {label: found[label] for label in varying[:MOST]}

@@ -100,7 +100,7 @@ def write_report(
         "title": escape(named),
         "subtitle": escape(_subtitle(fit)),
         "data": sections.data_section(fit, known, layout),
-        "model": sections.model_section(fit, layout),
+        "model": sections.model_section(fit),
         "checks": sections.checks_section(found),
         "sources": biases.sources_section(fit, maps, shares),
         "version": escape(mrgp.__version__),

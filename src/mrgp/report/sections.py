@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from mrgp.data import Dataset, Observations
+from mrgp.evaluation import LEVELS
 from mrgp.inference import Fit
 from mrgp.parameters import at_limit
+from mrgp.plotting.learned import lengthscale_inputs, unit_of
 from mrgp.report.layout import Layout, written
 from mrgp.report.markup import chart, heading, lines, listing, paragraph, table
 from mrgp.report.verdicts import FEW, SAID, Check
@@ -23,15 +25,12 @@ RECIPES = {
     "CenterPoint": "Every region is taken for its centre; this is a baseline.",
     "Dependent": "A source that averages the values of another shares their errors.",
 }
+Along = dict[str, tuple[int, ...]]
 KERNELS = ("kernel", "kernel_f", "kernel_w", "kernel_base", "kernel_deep")
-SCORES = ("n", "rmse", "mae", "crps", "nlpd", "coverage_50", "coverage_80", "coverage_95")
-SCORES += ("width_95",)
-WORDS = {
-    "coverage_50": "in 50 %",
-    "coverage_80": "in 80 %",
-    "coverage_95": "in 95 %",
-    "width_95": "width of 95 %",
-}
+COVERAGES = {f"coverage_{level}": f"in {level} %" for level in LEVELS}
+SCORES = {"n": "n", "rmse": "rmse", "mae": "mae", "crps": "crps", "nlpd": "nlpd"} | COVERAGES
+SCORES |= {"width_95": "width of 95 %"}
+"""What is told of each score, and under which name."""
 
 
 def data_section(fit: Fit, data: Dataset | None, layout: Layout) -> str:
@@ -86,14 +85,15 @@ def _extents(observed: Observations, layout: Layout) -> list[str]:
     return found
 
 
-def model_section(fit: Fit, layout: Layout) -> str:
+def model_section(fit: Fit) -> str:
     """Tell the recipe, why it was chosen, how training went, and what was found."""
     parts = [paragraph(recipe_words(fit))]
     if fit.reasons:
         parts += [heading(3, "Why this model"), listing(fit.reasons)]
     parts += [heading(3, "How training went"), listing(_training(fit))]
     parts += [heading(3, "Parameters"), paragraph(UNITS)]
-    rows = [_parameter(fit, layout, name, value) for name, value in fit.parameters().items()]
+    along = lengthscale_inputs(fit)
+    rows = [_parameter(fit, name, value, along) for name, value in fit.parameters().items()]
     return "\n".join([*parts, table("Parameters", ["name", "value", "units", "remark"], rows)])
 
 
@@ -129,26 +129,22 @@ def _training(fit: Fit) -> list[str]:
     return found
 
 
-def _parameter(fit: Fit, layout: Layout, name: str, value: Any) -> list[Any]:
+def _parameter(fit: Fit, name: str, value: Any, along: Along) -> list[Any]:
     known = fit.model.named().get(name)
     remark = ""
     if known is not None:
         remark = "fixed" if not known.trainable else "at its limit" if at_limit(known) else ""
     numbers = [float(v) for v in np.ravel(value)]
     shown: Any = numbers[0] if len(numbers) == 1 else ", ".join(f"{v:.4g}" for v in numbers)
-    return [name, shown, _units(fit, layout, name, len(numbers)), remark]
+    return [name, shown, _units(fit, name, len(numbers), along), remark]
 
 
-def _units(fit: Fit, layout: Layout, name: str, count: int) -> str | None:
+def _units(fit: Fit, name: str, count: int, along: Along) -> str | None:
     """Return the units of a parameter, where they are known for sure."""
     if name.startswith("expert["):
         return None
-    if name.endswith("lengthscale"):
-        seen = re.search(r"\(([^()]*)\)\.lengthscale$", name)
-        wanted = seen[1].split(", ") if seen else list(fit.inputs)
-        known = dict(zip(fit.inputs, layout.axes, strict=False))
-        axes = [known.get(n) for n in wanted]
-        units = [axis.unit if axis else None for axis in axes]
+    if name in along:
+        units = [unit_of(fit, d) for d in along[name]]
         if len(set(units)) == 1:
             return units[0]
         return ", ".join(str(u or "–") for u in units) if count == len(units) else None
@@ -171,7 +167,7 @@ def checks_section(found: list[Check]) -> str:
     parts = []
     for i, check in enumerate(found):
         title, words = SAID[check.name]
-        header = ["source", "task", *(WORDS.get(name, name) for name in SCORES)]
+        header = ["source", "task", *SCORES.values()]
         rows = [[*process, *(s[name] for name in SCORES)] for process, s in check.scores.items()]
         parts += [
             heading(3, title),
