@@ -12,9 +12,8 @@ import mrgp
 from mrgp.prediction import Prediction
 from mrgp.report import fields, write_report
 from mrgp.report.layout import Grid, Layout
-from mrgp.report.packing import quantised, unpacked
+from mrgp.report.packing import merged, quantised, unpacked
 from mrgp.report.page import plotly as library
-from mrgp.report.reduction import merged
 from report.cases import HOSTILE
 
 CONTENT = re.compile(r'<script type="application/json" id="content">(.*?)</script>', re.DOTALL)

@@ -84,8 +84,8 @@ class Coordinate(NamedTuple):
     @staticmethod
     def join(several: "Sequence[Coordinate]") -> "Coordinate":
         """Return one input of several supports as of one."""
-        lower, upper = (np.concatenate([c[side] for c in several]) for side in (1, 2))
-        return several[0]._replace(lower=lower, upper=upper)
+        lower, upper = [c.lower for c in several], [c.upper for c in several]
+        return several[0]._replace(lower=np.concatenate(lower), upper=np.concatenate(upper))
 
     def label_axis(self, axes: Axes, side: str) -> None:
         """Label the x or y axis of a picture, with dates in their zone where there are any."""

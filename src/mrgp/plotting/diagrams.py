@@ -98,8 +98,7 @@ def _parts_of(model: Any) -> Callable[[Diagram, Any, Dataset, Words], None]:
 def _seen(support: Support, centred: bool) -> str:
     """Say what a source reports: values at points or centres, means or sums over regions."""
     count, noun = len(support), _noun(support)
-    plural = {"box": "boxes"}.get(noun, f"{noun}s")
-    several = f"{count:,} {noun if count == 1 else plural}"
+    several = f"{count:,} {noun}" + ("" if count == 1 else "es" if noun == "box" else "s")
     if noun == "point":
         return f"value at {several}"
     return f"value at the centres of {several}" if centred else f"{support.kind} over {several}"

@@ -28,7 +28,6 @@ class Placed(NamedTuple):
     """A box on paper: its centre, and its width and height."""
 
     box: Box
-    text: str
     x: float
     y: float
     width: float
@@ -76,9 +75,8 @@ def placed_on_paper(found: Diagram) -> tuple[dict[Any, Placed], float, float]:
 
     A column is as wide as its widest box, and all rows are as high as the highest.
     """
-    boxes = list(found.boxes.values())
-    texts = {box.name: wrapped(box.text) for box in boxes}
-    sizes = {name: _size(text) for name, text in texts.items()}
+    boxes = [box._replace(text=wrapped(box.text)) for box in found.boxes.values()]
+    sizes = {box.name: _size(box.text) for box in boxes}
     middles, widths, x = {}, {}, MARGIN
     for column in sorted({box.column for box in boxes}):
         widths[column] = max(sizes[b.name][0] for b in boxes if b.column == column)
@@ -94,7 +92,7 @@ def placed_on_paper(found: Diagram) -> tuple[dict[Any, Placed], float, float]:
         if found.plates and b.kind in ("support", "observed"):
             width = widths[b.column]
         y = MARGIN + (b.row - first + 0.5) * pitch
-        placed[b.name] = Placed(b, texts[b.name], middles[b.column], y, width, height)
+        placed[b.name] = Placed(b, middles[b.column], y, width, height)
     title = 0.085 * len(found.title) + 2 * MARGIN
     return placed, max(x - COLUMN_GAP + MARGIN, title), 2 * MARGIN + (last - first + 1) * pitch
 
@@ -113,18 +111,19 @@ def _draw_box(axes: Any, item: Placed) -> None:
 
     kind, corner = item.box.kind, item.edge(-1, -1)
     shape = "round,pad=0,rounding_size=0.1" if kind in ROUND else "square,pad=0"
-    style = STYLES[kind] | {"boxstyle": shape}
-    axes.add_patch(FancyBboxPatch(corner, item.width, item.height, **style))
-    axes.text(item.x, item.y, item.text, ha="center", va="center", fontsize=TEXT, linespacing=1.2)
+    axes.add_patch(FancyBboxPatch(corner, item.width, item.height, boxstyle=shape, **STYLES[kind]))
+    middle = {"ha": "center", "va": "center"}
+    axes.text(item.x, item.y, item.box.text, fontsize=TEXT, linespacing=1.2, **middle)
 
 
 def _draw_plate(axes: Any, items: list[Placed], label: str) -> None:
     from matplotlib.patches import Rectangle
+    from matplotlib.transforms import Bbox
 
-    margin, below = 0.08, 0.2
-    left, top = (min(ends) - margin for ends in zip(*(i.edge(-1, -1) for i in items), strict=True))
-    right, bottom = (max(ends) for ends in zip(*(i.edge(1, 1) for i in items), strict=True))
-    right, bottom = right + margin, bottom + below
+    about = Bbox.union([Bbox([item.edge(-1, -1), item.edge(1, 1)]) for item in items])
+    left, top, right, bottom = about.padded(0.08).extents
+    # Below is room for the label.
+    bottom += 0.12
     edge = {"facecolor": "none", "edgecolor": "0.6", "linewidth": 0.8}
     axes.add_patch(Rectangle((left, top), right - left, bottom - top, **edge))
     place = {"ha": "right", "va": "bottom", "fontsize": TEXT - 1, "color": "0.3"}

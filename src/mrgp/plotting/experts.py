@@ -8,7 +8,7 @@ from mrgp.data import Dataset
 from mrgp.plotting.colours import SHARE_COLOURS, source_colours
 from mrgp.plotting.coordinates import Coordinate, coordinates
 from mrgp.plotting.functions import alone_along, broken, draw_curve, draw_line, input_of, predicted
-from mrgp.plotting.panels import legend_above, new_panels
+from mrgp.plotting.panels import new_panels
 from mrgp.plotting.sheets import Scale, Sheet, label_maps, limits_of, map_panels
 from mrgp.prediction import Prediction
 
@@ -55,7 +55,8 @@ def _curves(prediction: Prediction, name: str, axes: Any, data: Dataset | None) 
         draw_line(upper, along, expert.mean, label=label, **style)
     _draw_shares(lower, along, [prediction.weights[label] for label in prediction.experts], colours)
     upper.set_ylabel(predicted(prediction))
-    legend_above(upper)
+    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+    upper.legend(ncols=5, frameon=False, fontsize=9, **above)
     lower.set(ylabel="weight", ylim=(0, 1))
     if along.distinct > 1:
         lower.set_xlim(along.middle.min(), along.middle.max())

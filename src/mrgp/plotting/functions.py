@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from mrgp.data import Dataset
+from mrgp.data import Dataset, Observations
 from mrgp.inference import BiasMap
 from mrgp.plotting.colours import LINE_COLOURS, MODEL_COLOURS, PREDICTION_COLOUR, source_colours
 from mrgp.plotting.coordinates import Coordinate, Vector, coordinates, with_units
 from mrgp.plotting.panels import Axes, new_axes, new_panels
-from mrgp.plotting.readings import of_task, per_unit, spoken
 from mrgp.plotting.slices import EVERYWHERE, Slice, slices_of
 from mrgp.prediction import Prediction
 from mrgp.supports import Support
@@ -82,6 +81,35 @@ def predicted(prediction: Prediction) -> str:
     return f"sum of {said}" if prediction.support.kind == "sum" else said
 
 
+def per_unit(observed: Observations) -> Vector:
+    """Return values that compare with the field's: sums are divided by the measure of their region.
+
+    >>> import mrgp
+    >>> day = mrgp.intervals([0.0], [24.0], inputs="hour", kind="sum")
+    >>> per_unit(mrgp.Observations(day, [240.0], name="daily"))
+    array([10.])
+    """
+    if observed.support.kind != "sum":
+        return observed.y
+    total = np.asarray(observed.support.total)
+    return np.where(total != 0, observed.y / np.where(total != 0, total, 1.0), np.nan)
+
+
+def spoken(observed: Observations) -> str:
+    """Return the name of a source, with what was done to its values."""
+    return f"{observed.name} (sum per unit)" if observed.support.kind == "sum" else observed.name
+
+
+def of_task(data: Dataset, task: str) -> Dataset:
+    """Return the values of a task that was predicted, or say which tasks there are."""
+    if task not in data.tasks:
+        raise ValueError(
+            f"data= has no values of {task!r}, which was predicted; it has {data.tasks}. Give the"
+            " data of that task, or leave data= out."
+        )
+    return data.dropna().select(task=[task])
+
+
 def draw_curve(axes: Axes, along: Coordinate, prediction: Prediction, name: str = "mean") -> None:
     """Draw the mean of a prediction, by some name, over its 95 % interval."""
     if np.isnan(prediction.mean).all():
@@ -90,13 +118,13 @@ def draw_curve(axes: Axes, along: Coordinate, prediction: Prediction, name: str 
         )
     low, high = prediction.interval(0.95)
     x, lower, upper = broken(along, low, high)
-    colour, label = {"color": PREDICTION_COLOUR}, "95 % interval"
-    axes.fill_between(x, lower, upper, alpha=0.25, linewidth=0, label=label, **colour)
+    style = {"color": PREDICTION_COLOUR, "alpha": 0.25, "linewidth": 0}
+    axes.fill_between(x, lower, upper, label="95 % interval", **style)
     alone = alone_along(along)
     if alone.any():
         at = along.middle[alone]
-        axes.vlines(at, low[alone], high[alone], alpha=0.5, linewidth=2, **colour)
-    draw_line(axes, along, prediction.mean, linewidth=1.6, label=name, **colour)
+        axes.vlines(at, low[alone], high[alone], color=PREDICTION_COLOUR, alpha=0.5, linewidth=2)
+    draw_line(axes, along, prediction.mean, color=PREDICTION_COLOUR, linewidth=1.6, label=name)
 
 
 def draw_line(axes: Axes, along: Coordinate, values: Vector, **style: Any) -> None:

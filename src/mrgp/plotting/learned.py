@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float
 
 from mrgp._types import float64
 from mrgp.inference import Adam, Fit
@@ -32,12 +31,8 @@ class Panel(NamedTuple):
     none: float | None = None
 
 
-class Value(NamedTuple):
-    """A number that was learned: whose it is, and its colour."""
-
-    name: str
-    value: float
-    colour: str
+Value = tuple[str, float, str]
+"""A number that was learned: whose it is, how large, and in which colour."""
 
 
 def plot_fit(fit: Fit, kind: str = "overview") -> Any:
@@ -80,7 +75,7 @@ def plot_fit(fit: Fit, kind: str = "overview") -> Any:
     return figure
 
 
-def histories_of(fit: Fit) -> dict[str, Float[np.ndarray, " _"]]:
+def histories_of(fit: Fit) -> dict[str, np.ndarray]:
     """Return the objective after each step, of the fit and of its parts, where there are steps."""
     whole = {"all parts" if fit.parts else "": np.asarray(fit.history)}
     several = {name: np.asarray(part.history) for name, part in fit.parts.items()} | whole
@@ -110,7 +105,7 @@ def _draw_history(axes: Axes, several: dict[str, np.ndarray], stretch: int) -> N
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _without_the_fall(axes: Axes, values: Float[np.ndarray, " steps"]) -> None:
+def _without_the_fall(axes: Axes, values: np.ndarray) -> None:
     """Show the end of a history whose first steps lie far below the rest."""
     low, high = float(values.min()), float(values.max())
     usual = float(np.quantile(values, 0.1))
@@ -122,19 +117,20 @@ def _learned(fit: Fit) -> dict[Panel, list[Value]]:
     """Return the noise sd of each process, the bias of each source, and the lengthscales."""
     found: defaultdict[Panel, list[Value]] = defaultdict(list)
     colours, parameters = source_colours(fit.sources), fit.parameters()
+    several = len(fit.tasks) > 1
     for (source, task), sd in zip(fit.processes, noise_sds(fit), strict=True):
-        name = f"{source}, {task}" if len(fit.tasks) > 1 else source
+        name = f"{source}, {task}" if several else source
         panel = Panel("noise", with_units("noise sd", fit.units.get(task)))
-        found[panel].append(Value(name, sd, colours[source]))
+        found[panel].append((name, sd, colours[source]))
     for name, units, none in (("offset", fit.units.get(fit.tasks[0]), 0.0), ("ratio", None, 1.0)):
         panel = Panel("bias", with_units(name, units), none)
         for source in fit.sources:
             if f"{name}[{source}]" in parameters:
                 value = float(parameters[f"{name}[{source}]"])
-                found[panel].append(Value(source, value, colours[source]))
+                found[panel].append((source, value, colours[source]))
     for along, owner, length in _lengthscales(fit):
         panel = Panel("lengthscales", f"lengthscale of {along}")
-        found[panel].append(Value(owner, length, MODEL_COLOURS[1]))
+        found[panel].append((owner, length, MODEL_COLOURS[1]))
     return found
 
 
@@ -184,16 +180,16 @@ def _kernels(fit: Fit) -> list[LeafKernel]:
 
 def _draw_values(axes: Axes, panel: Panel, values: list[Value]) -> None:
     """Draw named values, one below the other, each with its number."""
+    names, numbers, colours = zip(*values, strict=True)
     at = np.arange(len(values))[::-1]
-    numbers = np.array([v.value for v in values])
-    axes.scatter(numbers, at, c=[v.colour for v in values], s=26, zorder=3)
-    axes.set_yticks(at, [v.name for v in values], fontsize=9)
+    axes.scatter(numbers, at, c=colours, s=26, zorder=3)
+    axes.set_yticks(at, names, fontsize=9)
     axes.set(xlabel=panel.label, ylim=(-0.7, len(values) - 0.3))
     axes.grid(axis="y", color="0.9", linewidth=0.8)
     axes.tick_params(axis="y", length=0)
     if panel.none is not None:
         axes.axvline(panel.none, color="0.6", linewidth=1, linestyle="--", label="no bias")
-    _leave_room(axes, numbers, panel.none)
+    _leave_room(axes, np.array(numbers), panel.none)
     style = {"textcoords": "offset points", "ha": "center", "fontsize": 8, "color": "0.3"}
     for height, number in zip(at, numbers, strict=True):
         axes.annotate(f"{number:.3g}", (number, height), (0, 6), **style)

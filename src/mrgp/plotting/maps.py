@@ -8,9 +8,8 @@ import numpy as np
 from mrgp.data import Dataset
 from mrgp.plotting.colours import FIELD_COLOURS, SHARE_COLOURS, SPREAD_COLOURS, source_markers
 from mrgp.plotting.coordinates import Vector, across_of, coordinates
-from mrgp.plotting.functions import draw_line, input_of, plot_function, predicted
+from mrgp.plotting.functions import draw_line, input_of, plot_function, predicted, spoken
 from mrgp.plotting.panels import Axes, legend_above, new_panels
-from mrgp.plotting.readings import spoken
 from mrgp.plotting.shapes import Limits, Regions, regions_of, regions_on, set_map
 from mrgp.plotting.sheets import Scale, Sheet, label_maps, limits_of, map_panels
 from mrgp.plotting.slices import slices_of
@@ -189,7 +188,6 @@ def _maps(prediction: Prediction, data: Dataset | None, exceedance: float | None
     figure, panels = map_panels(count, len(columns), [sheet.extent], bars=len(columns), lines=lines)
     for column, (title, (values, scale)) in zip(panels.T, columns.items(), strict=True):
         fields = [(f"{title}\n{p.words}".strip(), values, p) for p in sheet.places]
-        long = {"aspect": 20 + 14 * (count - 1)}
-        sheet.draw(column, fields, scale, coloured=title == "mean", **long)
+        sheet.draw(column, fields, scale, coloured=title == "mean")
     label_maps(figure, panels)
     return figure

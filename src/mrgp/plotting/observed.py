@@ -8,10 +8,9 @@ import numpy as np
 from mrgp.data import Dataset, Observations
 from mrgp.plotting.colours import source_markers
 from mrgp.plotting.coordinates import Coordinate, across_of, coordinates, with_units
-from mrgp.plotting.functions import draw_values
+from mrgp.plotting.functions import draw_values, spoken
 from mrgp.plotting.maps import MOST_MAPS
 from mrgp.plotting.panels import legend_above, new_panels
-from mrgp.plotting.readings import spoken
 from mrgp.plotting.shapes import regions_of
 from mrgp.plotting.sheets import Map, Scale, draw_maps, label_maps, map_panels, without_outliers
 from mrgp.plotting.slices import EVERYWHERE, Slice, slices_of
@@ -40,15 +39,14 @@ def plot_dataset(data: Dataset) -> Any:
         return _curves(seen, varying[0] if varying else next(iter(inputs)))
     across = across_of({name: Coordinate.join(along) for name, along in inputs.items()})
     if set(varying) <= set(across):
-        return _side_by_side(seen, across)
-    return _over_time(seen, across)
+        return _maps(seen, across, _side_by_side(seen))
+    return _maps(seen, across, _over_time(seen, across))
 
 
 def _varies(several: Sequence[Coordinate]) -> bool:
     """Tell whether sources differ along an input: not where each has one place, all in common."""
-    if any(c.distinct > 1 for c in several):
-        return True
-    return bool(max(c.lower[0] for c in several) > min(c.upper[0] for c in several) + 1e-9)
+    apart = max(c.lower[0] for c in several) > min(c.upper[0] for c in several) + 1e-9
+    return bool(apart) or any(c.distinct > 1 for c in several)
 
 
 def _curves(data: Dataset, name: str) -> Any:
@@ -63,22 +61,18 @@ def _curves(data: Dataset, name: str) -> Any:
     return figure
 
 
-Cell = tuple[Observations, Slice]
-"""What is drawn in one panel: a source, at a place."""
-Rows = list[list[Cell | None]]
+Rows = list[list[tuple[Observations, Slice] | None]]
+"""What is drawn in each panel: a source, at a place."""
 
 
-def _side_by_side(data: Dataset, across: tuple[str, str]) -> Any:
-    """Draw a row for each task, and a map for each source."""
+def _side_by_side(data: Dataset) -> dict[str, Rows]:
+    """Return a row for each task, and a map for each source."""
     known = {o.process: (o, EVERYWHERE) for o in data}
-    rows: dict[str, Rows] = {
-        task: [[known.get((source, task)) for source in data.sources]] for task in data.tasks
-    }
-    return _draw(data, across, rows)
+    return {task: [[known.get((source, task)) for source in data.sources]] for task in data.tasks}
 
 
-def _over_time(data: Dataset, across: tuple[str, str]) -> Any:
-    """Draw a row for each source of each task, and a map for each of a few times of the task."""
+def _over_time(data: Dataset, across: tuple[str, str]) -> dict[str, Rows]:
+    """Return a row for each source of each task, and a map for each of a few times of the task."""
     rows: dict[str, Rows] = {}
     for task in data.tasks:
         several = [o for o in data if o.task == task]
@@ -86,10 +80,10 @@ def _over_time(data: Dataset, across: tuple[str, str]) -> Any:
         rarest = min(several, key=lambda o: len(slices_of(o.support, across, len(o))))
         places = slices_of(rarest.support, across, MOST_MAPS)
         rows[task] = [[(o, p.exactly if o is rarest else p) for p in places] for o in several]
-    return _draw(data, across, rows)
+    return rows
 
 
-def _draw(data: Dataset, across: tuple[str, str], rows: dict[str, Rows]) -> Any:
+def _maps(data: Dataset, across: tuple[str, str], rows: dict[str, Rows]) -> Any:
     """Draw rows of maps over one extent, with one colour scale for each task."""
     extent = [r for o in data if (r := regions_of(o, across)) is not None]
     count = sum(map(len, rows.values()))

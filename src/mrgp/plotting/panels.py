@@ -33,17 +33,12 @@ def new_axes(axes: Axes | None) -> Axes:
     return plt.subplots(layout="constrained")[1]
 
 
-def legend_above(target: Any, axes: Iterable[Axes] | None = None, *, below: bool = False) -> None:
-    """Put one legend above a figure, or above axes, where it covers nothing, or `below` one."""
+def legend_above(figure: Any, panels: Iterable[Axes], *, below: bool = False) -> None:
+    """Put one legend of all panels above them, or `below`, where it covers nothing."""
     entries: dict[str, Any] = {}
-    for one in [target] if axes is None else axes:
-        handles, labels = one.get_legend_handles_labels()
+    for axes in panels:
+        handles, labels = axes.get_legend_handles_labels()
         entries |= dict(zip(labels, handles, strict=True))
-    if not entries:
-        return
-    place: dict[str, Any] = {"loc": f"outside {'lower' if below else 'upper'} center"}
-    if axes is None:
-        place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
-    target.legend(
-        entries.values(), entries, frameon=False, ncols=min(len(entries), 5), fontsize=9, **place
-    )
+    if entries:
+        place = f"outside {'lower' if below else 'upper'} center"
+        figure.legend(entries.values(), entries, loc=place, ncols=5, frameon=False, fontsize=9)

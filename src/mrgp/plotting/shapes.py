@@ -7,8 +7,8 @@ import numpy as np
 
 from mrgp.data import Observations
 from mrgp.plotting.coordinates import Coordinate, Vector, cells_of, coordinates, laid_out, shown
+from mrgp.plotting.functions import per_unit
 from mrgp.plotting.panels import Axes
-from mrgp.plotting.readings import per_unit
 from mrgp.plotting.slices import EVERYWHERE, Slice
 from mrgp.supports import Nodes, Product, Support
 
@@ -80,7 +80,7 @@ class Regions(NamedTuple):
     def _fill(self, axes: Axes, style: dict[str, Any]) -> Any:
         from matplotlib.collections import PathCollection
 
-        return axes.add_collection(PathCollection(self.shapes, **style))
+        return axes.add_collection(PathCollection(self.shapes or [], **style))
 
 
 def regions_on(
@@ -97,7 +97,8 @@ def regions_on(
     cells, outlines = cells_of([x, y]), getattr(part, "outlines", None)
     if outlines is not None:
         # Two polygons may have one bounding box.
-        cells = np.column_stack([cells, _numbers(outlines.shapes)])
+        _, number = np.unique([shape.wkb for shape in outlines.shapes], return_inverse=True)
+        cells = np.column_stack([cells, number])
     _, first, owner = np.unique(cells, axis=0, return_index=True, return_inverse=True)
     owner = owner.reshape(-1)
     means = np.bincount(owner, values) / np.bincount(owner)
@@ -145,9 +146,7 @@ def _reach(c: Coordinate, which: str, several: Sequence[Regions]) -> tuple[float
     """Return from where to where an axis goes: to the edges of areas, and past points."""
     low, high = c.ends
     margin = 0.0 if high > low else 0.5
-    for regions in several:
-        if regions.shapes is not None:
-            continue
+    for regions in (r for r in several if r.shapes is None):
         one: Coordinate = getattr(regions, which)
         beyond = 0.04 * (high - low)
         if regions.grid is not None:
@@ -188,13 +187,6 @@ def _part(support: Support, across: Sequence[str]) -> tuple[Support, tuple[int, 
             if set(inputs) == set(whole):
                 return part, (inputs.index(whole[0]), inputs.index(whole[1]))
     return support, whole
-
-
-def _numbers(shapes: np.ndarray) -> np.ndarray:
-    """Return the same number for equal polygons, and others for others."""
-    import shapely
-
-    return np.unique(shapely.to_wkb(shapes), return_inverse=True)[1]
 
 
 def _path(shape: Any, columns: Sequence[int], axes: Sequence[Any]) -> Any:

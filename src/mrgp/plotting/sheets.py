@@ -9,8 +9,8 @@ import numpy as np
 from mrgp.data import Dataset
 from mrgp.plotting.colours import FIELD_COLOURS, source_markers
 from mrgp.plotting.coordinates import Vector, across_of, coordinates
+from mrgp.plotting.functions import of_task, spoken
 from mrgp.plotting.panels import WIDTH, Axes, legend_above, new_panels
-from mrgp.plotting.readings import of_task, spoken
 from mrgp.plotting.shapes import Limits, Regions, regions_of, regions_on, set_map, size_of
 from mrgp.plotting.slices import Slice, slices_of
 from mrgp.prediction import Prediction
@@ -50,7 +50,7 @@ def map_panels(
     return new_panels(rows, columns, height=each * rows + 0.8, width=width, layout="compressed")
 
 
-def draw_maps(panels: np.ndarray, maps: Sequence[Map | None], scale: Scale, **bar: Any) -> None:
+def draw_maps(panels: np.ndarray, maps: Sequence[Map | None], scale: Scale) -> None:
     """Draw maps on one colour scale, with one bar beside them; panels without a map stay empty."""
     drawn = None
     for axes, one in zip_longest(panels, maps):
@@ -64,11 +64,14 @@ def draw_maps(panels: np.ndarray, maps: Sequence[Map | None], scale: Scale, **ba
         else:
             drawn = one.regions.draw(axes, scale.limits, scale.colours, marker=one.marker)
     if drawn is not None:
-        style = {"label": scale.label, "extend": scale.beyond, "shrink": 0.85} | bar
+        below = len({axes.get_subplotspec().colspan for axes in panels}) == 1
+        style = {"label": scale.label, "extend": scale.beyond, "shrink": 0.85}
+        # A bar beside a column is as long as all of its maps, and no wider than beside one.
+        style["aspect"] = 20 + 14 * (len(panels) - 1) if below else 20
         panels[0].figure.colorbar(drawn, ax=list(panels), **style)
 
 
-def label_maps(figure: Any, panels: np.ndarray, *, below: bool = False) -> Any:
+def label_maps(figure: Any, panels: np.ndarray, *, below: bool = False) -> None:
     """Leave the labels of axes to the first map of each row and the last of each column.
 
     One legend for all stands above them, or `below`.
@@ -81,6 +84,10 @@ def label_maps(figure: Any, panels: np.ndarray, *, below: bool = False) -> Any:
             axis.set_tick_params(labelbottom=False, labelleft=False)
             axis.offsetText.set_visible(False)
     legend_above(figure, panels.flat, below=below)
+
+
+Field = tuple[str, Vector, Slice]
+"""What is mapped: its title, its values, and where."""
 
 
 class Sheet(NamedTuple):
@@ -105,13 +112,7 @@ class Sheet(NamedTuple):
         return cls(support, across, extent, slices_of(known, across, most), seen)
 
     def draw(
-        self,
-        panels: np.ndarray,
-        fields: Sequence[tuple[str, Vector, Slice]],
-        scale: Scale,
-        *,
-        coloured: bool = False,
-        **bar: Any,
+        self, panels: np.ndarray, fields: Sequence[Field], scale: Scale, *, coloured: bool = False
     ) -> None:
         """Draw fields, each with its title, at their slices on one colour scale, under the data.
 
@@ -125,7 +126,7 @@ class Sheet(NamedTuple):
         for title, values, place in fields:
             regions = regions_on(self.support, values, self.across, place.exactly)
             maps.append(Map(title, regions, [regions or self.extent]))
-        draw_maps(panels, maps, scale, **bar)
+        draw_maps(panels, maps, scale)
         if self.data is not None:
             for axes, (_, _, place) in zip(panels, fields, strict=True):
                 overlay(axes, self.data, self.across, place, scale.limits if coloured else None)

@@ -29,11 +29,8 @@ class Slice(NamedTuple):
     @property
     def words(self) -> str:
         """The place in words."""
-        said = []
-        for c in (*self.inputs, *self.spans):
-            place = c.words(*c.ends)
-            said.append(place if c.dated else f"{c.name} {place}")
-        return ", ".join(said)
+        places = [(c, c.words(*c.ends)) for c in (*self.inputs, *self.spans)]
+        return ", ".join(said if c.dated else f"{c.name} {said}" for c, said in places)
 
     def rows(self, support: Support) -> np.ndarray:
         """Tell which regions of a support meet the slice or, if `exact`, are those of the slice."""
@@ -42,7 +39,8 @@ class Slice(NamedTuple):
         for several, test in ((self.inputs, belongs), (self.spans, _touch)):
             for place in several:
                 if place.name in found:
-                    chosen &= test(found[place.name], *place.ends)
+                    near = 1e-9 * max(1.0, *np.abs(place.ends))
+                    chosen &= test(found[place.name], *place.ends, near)
         return chosen
 
 
@@ -50,25 +48,18 @@ EVERYWHERE = Slice()
 """The slice that holds all regions."""
 
 
-def _near(low: float, high: float) -> float:
-    return 1e-9 * max(1.0, abs(low), abs(high))
-
-
-def _same(c: Coordinate, low: float, high: float) -> np.ndarray:
+def _same(c: Coordinate, low: float, high: float, near: float) -> np.ndarray:
     """Tell which regions go from one end of a window to the other."""
-    near = _near(low, high)
     return (np.abs(c.lower - low) <= near) & (np.abs(c.upper - high) <= near)
 
 
-def _touch(c: Coordinate, low: float, high: float) -> np.ndarray:
+def _touch(c: Coordinate, low: float, high: float, near: float) -> np.ndarray:
     """Tell which regions meet a window, its ends included."""
-    near = _near(low, high)
     return (c.upper >= low - near) & (c.lower <= high + near)
 
 
-def _meet(c: Coordinate, low: float, high: float) -> np.ndarray:
+def _meet(c: Coordinate, low: float, high: float, near: float) -> np.ndarray:
     """Tell which regions meet a window; windows that only touch do not."""
-    near = _near(low, high)
     # Where two meet, the later start lies in both; the end of a window lies outside.
     start = np.maximum(c.lower, low)
 

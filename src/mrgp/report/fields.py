@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from mrgp.inference import Fit, Progress
+from mrgp.plotting.coordinates import Vector
+from mrgp.plotting.sheets import limits_of
 from mrgp.prediction import Prediction, predict
-from mrgp.report.layout import Grid, Vector
-from mrgp.report.packing import packed, quantised, unpacked
-from mrgp.report.reduction import Components, merged
+from mrgp.report.layout import Grid
+from mrgp.report.packing import Components, merged, packed, quantised, unpacked
 
 BUDGET = 7_200_000
 """Bytes of numbers on a page; text makes them a third more."""
@@ -90,7 +91,7 @@ def payload(drawn: Drawn) -> dict[str, Any]:
         "means": pack(means),
         "sds": quantised(sds, log=True) if coarse else packed(sds),
         "weights": pack(weights[:-1]) if len(means) > 1 else None,
-        "range": {"mean": _ends(seen.mean), "sd": _ends(seen.std)},
+        "range": {"mean": limits_of(seen.mean), "sd": limits_of(seen.std)},
         # A number of two digits that a tenth of the values exceed.
         "threshold": float(f"{np.quantile(seen.mean, 0.9):.2g}"),
     }
@@ -110,7 +111,3 @@ def _unpacked(found: dict[str, Any], seen: Prediction) -> Prediction:
     first = np.reshape(given, (shape[0] - 1, shape[1]))
     weights = np.concatenate([first, 1 - first.sum(0, keepdims=True)])
     return dataclasses.replace(seen, component_weights=weights, means=means, variances=sds**2)
-
-
-def _ends(values: Vector) -> list[float]:
-    return [float(values.min()), float(values.max())]

@@ -1,16 +1,16 @@
 """Which inputs a page shows, as a curve, a map and a slider; and the grid it shows them on."""
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from mrgp.data import Dataset
 from mrgp.inference import Fit
 from mrgp.io.cells import tensor
 from mrgp.io.sides import Side, restore, sides_of
-from mrgp.plotting.coordinates import pairs_of_place, with_units
+from mrgp.plotting.coordinates import Vector, pairs_of_place, with_units
 from mrgp.plotting.slices import evenly
 from mrgp.selection.folds import CLOCKS
 from mrgp.supports import Axis, Boxes, Points, Support, bounds_of, points
@@ -21,8 +21,6 @@ MOST_ACROSS, LEAST_ACROSS, MOST_STEPS, CURVE = 60, 12, 24, 400
 MARGIN = 0.03
 UNEVEN = 8.0
 """How many times longer one side of a map may be before cells need not be square."""
-
-Vector = Float[np.ndarray, " n"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +44,9 @@ class Layout:
         axes = (*(fit.axes or ()), *(None,) * len(names))[: len(names)]
         if len(names) == 1:
             return cls(names, axes, (0,), None, ())
-        clock = _clock(names, axes)
+        dated = [d for d, axis in enumerate(axes) if axis is not None and axis.quantity == "time"]
+        named = [d for d, name in enumerate(names) if name.lower() in CLOCKS]
+        clock = next(iter([*dated, *named]), None)
         pairs = pairs_of_place(dict(zip(names, axes, strict=True)))
         order = [d for d in range(len(names)) if d != clock]
         if clock is not None and len(names) == 2:
@@ -68,19 +68,6 @@ class Layout:
         """Tell whether an input has dates."""
         axis = self.axes[d]
         return axis is not None and axis.quantity == "time"
-
-    def extent(self, support: Support, d: int) -> tuple[Vector, Vector]:
-        """Return the ends of regions along an input: degrees, seconds, or numbers as given."""
-        axis = None if support.axes is None else support.axes[d]
-        lower, upper = (np.asarray(bound)[:, d] for bound in support.bounds)
-        return plain(lower, axis or self.axes[d]), plain(upper, axis or self.axes[d])
-
-
-def _clock(names: Sequence[str], axes: Sequence[Axis | None]) -> int | None:
-    """Return the input that is the time, by its axis or its name."""
-    dated = [d for d, axis in enumerate(axes) if axis is not None and axis.quantity == "time"]
-    named = [d for d, name in enumerate(names) if name.lower() in CLOCKS]
-    return next(iter([*dated, *named]), None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,11 +108,6 @@ class Grid:
         steps = 1 if layout.along is None else shape[layout.along]
         return cls(support, layout, tuple(sides), index.reshape(steps, -1, shape[layout.across[0]]))
 
-    @property
-    def steps(self) -> int:
-        """How many steps the slider has."""
-        return self.index.shape[0]
-
     def middles(self, d: int) -> Vector:
         """Return the middles along an input in plain numbers: degrees, seconds, or as given."""
         side = self.sides[d]
@@ -137,15 +119,20 @@ class Grid:
         return written(0.5 * (side.lower + side.upper), side.axis)
 
 
-def default_grid(layout: Layout, supports: Sequence[Support]) -> Support:
+def default_grid(layout: Layout, data: Dataset | None) -> Support:
     """Return a grid over the extent of the data: 60 cells along its longer side, and 24 times.
 
     Times are those of the first source, evenly chosen where there are more. In the numbers of the
     fit.
     """
-    low, high = bounds_of(supports)
+    if data is None:
+        raise ValueError(
+            "write_report: the fit does not keep its data, so that there is no extent to draw a"
+            " grid over. Give grid= (--grid on the command line), or the data of the fit as data=."
+        )
+    low, high = bounds_of(data.supports)
     low, high = np.where(high > low, low, low - 0.5), np.where(high > low, high, high + 0.5)
-    first, last = (np.asarray(bound) for bound in supports[0].bounds)
+    first, last = (np.asarray(bound) for bound in data.supports[0].bounds)
     middles = 0.5 * (first + last)[:, : len(layout.names)]
     # What the page holds has one value.
     sides: list[Vector] = [np.atleast_1d(np.median(column)) for column in middles.T]
@@ -186,8 +173,9 @@ def written(numbers: Vector, axis: Axis | None) -> list[Any]:
     >>> written(np.array([36.5]), Axis("time", 0.0, 3600.0, "h"))
     ['1970-01-02 12:30']
     """
+    found = restore(numbers, axis)
     if axis is not None and axis.quantity == "time":
-        dates = restore(numbers, axis)
-        whole = all(date.second == 0 and date.microsecond == 0 for date in dates)
-        return list(dates.strftime("%Y-%m-%d %H:%M" if whole else "%Y-%m-%d %H:%M:%S"))
-    return [float(f"{value:.9g}") for value in plain(numbers, axis)]
+        whole = all(date.second == 0 and date.microsecond == 0 for date in found)
+        return list(found.strftime("%Y-%m-%d %H:%M" if whole else "%Y-%m-%d %H:%M:%S"))
+    # A zero has no sign.
+    return [float(f"{value:.9g}") + 0.0 for value in found]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 NUMBER = ' class="number"'
+COLUMN, ROW = 'th scope="col"', 'th scope="row"'
 
 
 def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -16,21 +17,19 @@ def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) ->
     '<table><caption>Sizes</caption>'
     """
     right = [any(_is_number(row[i]) for row in rows) for i in range(len(header))]
-    head = "".join(
-        f'<th scope="col"{NUMBER if number else ""}>{escape(name)}</th>'
-        for name, number in zip(header, right, strict=True)
-    )
-    lines = ['<div class="wide" tabindex="0" role="group" aria-label="' + escape(caption) + '">']
+    head = "".join(_cell(COLUMN, *pair) for pair in zip(header, right, strict=True))
+    lines = [f'<div class="wide" tabindex="0" role="group" aria-label="{escape(caption)}">']
     lines.append(f"<table><caption>{escape(caption)}</caption>")
     lines.append(f"<thead><tr>{head}</tr></thead><tbody>")
     for first, *others in rows:
-        cells = "".join(_cell(value) for value in others)
-        lines.append(f'<tr><th scope="row">{escape(text(first))}</th>{cells}</tr>')
+        cells = "".join(_cell("td", value, _is_number(value)) for value in others)
+        lines.append(f"<tr>{_cell(ROW, first, False)}{cells}</tr>")
     return "\n".join([*lines, "</tbody></table></div>"])
 
 
-def _cell(value: Any) -> str:
-    return f"<td{NUMBER if _is_number(value) else ''}>{escape(text(value))}</td>"
+def _cell(tag: str, value: Any, right: bool) -> str:
+    """Return a cell, whose tag may have a scope; numbers stand to the right."""
+    return f"<{tag}{NUMBER if right else ''}>{escape(text(value))}</{tag[:2]}>"
 
 
 def _is_number(value: Any) -> bool:

@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from mrgp.data import Dataset, Observations
 from mrgp.plotting.slices import evenly
-from mrgp.report.layout import Grid, Layout, written
+from mrgp.report.layout import Grid, Layout, plain, written
 from mrgp.report.packing import packed
 from mrgp.supports import Product
 
@@ -41,20 +41,17 @@ def _along_curve(observed: Observations, grid: Grid) -> dict[str, Any]:
 
 def _on_map(observed: Observations, grid: Grid) -> dict[str, Any]:
     """Return the different places of a source, and its values at each step, NaN for none."""
-    layout, support = grid.layout, observed.support
-    ends = [end for d in layout.across for end in layout.extent(support, d)]
-    places, first, place = np.unique(
-        np.column_stack(ends).round(9), axis=0, return_index=True, return_inverse=True
-    )
-    room = int(np.clip(MOST_VALUES // grid.steps, LEAST_PLACES, MOST_PLACES))
-    kept = evenly(len(places), room)
-    values = [
-        _means(place.ravel()[rows], observed.y[rows], len(places))[kept]
-        for rows in _steps(observed, grid)
-    ]
+    layout = grid.layout
+    lower, upper = (np.asarray(bound).round(9) for bound in observed.support.bounds)
+    ends = np.column_stack([side[:, d] for d in layout.across for side in (lower, upper)])
+    places, first, owner = np.unique(ends, axis=0, return_index=True, return_inverse=True)
+    y, owner, count = observed.y, owner.ravel(), len(places)
+    room = int(np.clip(MOST_VALUES // len(grid.index), LEAST_PLACES, MOST_PLACES))
+    kept = evenly(count, room)
+    values = [_means(owner[rows], y[rows], count)[kept] for rows in _steps(observed, grid)]
     lower, upper = places[kept][:, [0, 2]], places[kept][:, [1, 3]]
     wide = bool(np.any(upper > lower))
-    found = _named(observed, "cells" if wide else "points", len(kept), len(places))
+    found = _named(observed, "cells" if wide else "points", len(kept), count)
     found["places"] = _shown(layout, 0.5 * (lower + upper))
     if wide:
         outlines = _outlines(observed, first[kept])
@@ -71,17 +68,15 @@ def _steps(observed: Observations, grid: Grid) -> list[np.ndarray]:
     along = grid.layout.along
     if along is None:
         return [np.ones(len(observed), bool)]
-    lower, upper = grid.layout.extent(observed.support, along)
+    axis, bounds = grid.layout.axes[along], observed.support.bounds
+    lower, upper = (plain(np.asarray(bound)[:, along], axis) for bound in bounds)
     times = grid.middles(along)
     if np.any(upper > lower):
         return [(lower <= t) & ((t < upper) | (t == lower)) for t in times]
     there = np.unique(lower)
     reach = 0.5 * float(np.median(np.diff(there))) if len(there) > 1 else 1e-6
     nearest = there[np.abs(there[None] - times[:, None]).argmin(1)]
-    return [
-        (lower == close) & (abs(close - t) <= reach)
-        for close, t in zip(nearest, times, strict=True)
-    ]
+    return [(lower == at) & (abs(at - t) <= reach) for at, t in zip(nearest, times, strict=True)]
 
 
 def _means(place: np.ndarray, values: np.ndarray, count: int) -> Float[np.ndarray, " p"]:
@@ -91,13 +86,9 @@ def _means(place: np.ndarray, values: np.ndarray, count: int) -> Float[np.ndarra
 
 
 def _shown(layout: Layout, places: Float[np.ndarray, "n 2"]) -> dict[str, list[Any]]:
-    """Return places on the map, in plain numbers, as the page writes them."""
-    found = {}
-    for name, d, numbers in zip("xy", layout.across, places.T, strict=True):
-        axis = layout.axes[d]
-        on_axis = numbers if axis is None else (numbers - axis.origin) / axis.step
-        found[name] = written(on_axis, axis)
-    return found
+    """Return places on the map as the page writes them."""
+    columns = zip("xy", layout.across, places.T, strict=True)
+    return {name: written(numbers, layout.axes[d]) for name, d, numbers in columns}
 
 
 def _outlines(observed: Observations, rows: np.ndarray) -> list[dict[str, list[Any]]] | None:

@@ -14,7 +14,7 @@ import mrgp
 from mrgp._types import float64
 from mrgp.data import Dataset
 from mrgp.inference import Fit, as_progress
-from mrgp.report import biases, fields, sections
+from mrgp.report import fields, sections
 from mrgp.report.layout import UNEVEN, Grid, Layout, default_grid
 from mrgp.report.overlays import overlays
 from mrgp.report.verdicts import checks
@@ -75,17 +75,22 @@ def write_report(
     """
     if not isinstance(fit, Fit):
         raise TypeError(f"write_report takes a fit first; got {type(fit).__name__}.")
+    if task is not None and task not in fit.tasks:
+        raise ValueError(f"write_report: no task is named {task!r}; the fit has {fit.tasks}.")
     library = plotly()
     out = _writable(Path(path))
-    tasks = _tasks(fit, task)
+    tasks = fit.tasks if task is None else (task,)
     known = _known(fit, data)
     layout = Layout.of(fit)
-    places = Grid.of(_grid(grid, layout, known), layout)
+    places = Grid.of(default_grid(layout, known) if grid is None else grid, layout)
     room, shown = fields.BUDGET // len(tasks), as_progress(progress)
     drawn = [fields.draw(fit, places, name, room, shown) for name in tasks]
     found = checks(fit, known, held_out)
-    maps = biases.maps_of(fit)
+    maps = sections.maps_of(fit)
     named = title or f"{', '.join(tasks)} by {type(fit.recipe).__name__}"
+    used = sum(count for count, _ in fit.counts.values())
+    subtitle = f"{used:,} values of {', '.join(fit.sources)}; tasks: {', '.join(fit.tasks)};"
+    subtitle += f" fit {fit.status.code}"
     content = {
         "title": named,
         "kind": "curve" if len(layout.across) == 1 else "map",
@@ -93,16 +98,16 @@ def write_report(
         "fields": [fields.payload(one) for one in drawn],
         "sources": [] if known is None else overlays(known, places),
         "checks": [check.curves() for check in found],
-        "maps": biases.drawings(maps),
+        "maps": sections.drawings(maps),
     }
     shares = {one.prediction.task: one.shares for one in drawn if one.shares}
     parts = {
         "title": escape(named),
-        "subtitle": escape(_subtitle(fit)),
+        "subtitle": escape(subtitle),
         "data": sections.data_section(fit, known, layout),
         "model": sections.model_section(fit),
         "checks": sections.checks_section(found),
-        "sources": biases.sources_section(fit, maps, shares),
+        "sources": sections.sources_section(fit, maps, shares),
         "version": escape(mrgp.__version__),
     }
     out.write_text(_page(parts, content, library), encoding="utf-8")
@@ -138,14 +143,6 @@ def _writable(path: Path) -> Path:
     return path
 
 
-def _tasks(fit: Fit, task: str | None) -> tuple[str, ...]:
-    if task is None:
-        return fit.tasks
-    if task not in fit.tasks:
-        raise ValueError(f"write_report: no task is named {task!r}; the fit has {fit.tasks}.")
-    return (task,)
-
-
 def _known(fit: Fit, data: Dataset | None) -> Dataset | None:
     """Return the data of a fit: those given, or those that it keeps."""
     if data is not None:
@@ -154,21 +151,10 @@ def _known(fit: Fit, data: Dataset | None) -> Dataset | None:
     return found if found is not None and found.processes == fit.processes else None
 
 
-def _grid(grid: Support | None, layout: Layout, data: Dataset | None) -> Support:
-    if grid is not None:
-        return grid
-    if data is None:
-        raise ValueError(
-            "write_report: the fit does not keep its data, so that there is no extent to draw a"
-            " grid over. Give grid= (--grid on the command line), or the data of the fit as data=."
-        )
-    return default_grid(layout, data.supports)
-
-
 def _axes(grid: Grid) -> dict[str, Any]:
     """Return the coordinates of the grid, with labels and the shape of a map."""
     layout = grid.layout
-    found: dict[str, Any] = {"steps": grid.steps, "rows": grid.index.shape[1]}
+    found: dict[str, Any] = {"steps": len(grid.index), "rows": grid.index.shape[1]}
     slider = {} if layout.along is None else {"slider": layout.along}
     for name, d in (dict(zip("xy", layout.across, strict=False)) | slider).items():
         found[name] = {
@@ -196,14 +182,6 @@ def _ratio(grid: Grid) -> float | None:
         return first.step / second.step
     spans = [float(np.ptp(grid.middles(d))) or 1.0 for d in layout.across]
     return 1.0 if max(spans) <= UNEVEN * min(spans) else None
-
-
-def _subtitle(fit: Fit) -> str:
-    used = sum(count for count, _ in fit.counts.values())
-    return (
-        f"{used:,} values of {', '.join(fit.sources)}; tasks: {', '.join(fit.tasks)};"
-        f" fit {fit.status.code}"
-    )
 
 
 def _page(parts: dict[str, str], content: dict[str, Any], library: str) -> str:

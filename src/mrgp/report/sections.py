@@ -1,4 +1,4 @@
-"""The sections of a page in words and tables: data, model, checks."""
+"""The sections of a page in words and tables: data, model, checks, and what each source is like."""
 
 import re
 from typing import Any
@@ -7,9 +7,12 @@ import numpy as np
 
 from mrgp.data import Dataset, Observations
 from mrgp.evaluation import LEVELS
-from mrgp.inference import Fit
+from mrgp.inference import BiasMap, Fit
+from mrgp.models import Tree
 from mrgp.parameters import at_limit
-from mrgp.plotting.learned import lengthscale_inputs, unit_of
+from mrgp.plotting.coordinates import with_units
+from mrgp.plotting.functions import map_title
+from mrgp.plotting.learned import lengthscale_inputs, noise_sds, unit_of
 from mrgp.report.layout import Layout, written
 from mrgp.report.markup import chart, heading, lines, listing, paragraph, table
 from mrgp.report.verdicts import FEW, SAID, Check
@@ -25,6 +28,7 @@ RECIPES = {
     "CenterPoint": "Every region is taken for its centre; this is a baseline.",
     "Dependent": "A source that averages the values of another shares their errors.",
 }
+NOUNS = {Polygons: "polygons", Nodes: "weighted nodes"}
 Along = dict[str, tuple[int, ...]]
 KERNELS = ("kernel", "kernel_f", "kernel_w", "kernel_base", "kernel_deep")
 COVERAGES = {f"coverage_{level}": f"in {level} %" for level in LEVELS}
@@ -66,21 +70,16 @@ def support_words(observed: Observations) -> str:
     if isinstance(support, Points):
         return "points"
     parts = support.parts if isinstance(support, Product) else (support,)
-    what = "cells"
-    if any(isinstance(part, Polygons) for part in parts):
-        what = "polygons"
-    elif any(isinstance(part, Nodes) for part in parts):
-        what = "weighted nodes"
+    known = [noun for kind, noun in NOUNS.items() if any(isinstance(part, kind) for part in parts)]
+    what = next(iter(known), "cells")
     return f"{support.kind}s over {what}"
 
 
 def _extents(observed: Observations, layout: Layout) -> list[str]:
     lower, upper = (np.asarray(bound) for bound in observed.support.bounds)
     found = []
-    for d in range(len(layout.names)):
-        axis = None if observed.support.axes is None else observed.support.axes[d]
-        ends = np.array([lower[:, d].min(), upper[:, d].max()])
-        said = written(ends, axis or layout.axes[d])
+    for d, axis in enumerate(layout.axes):
+        said = written(np.array([lower[:, d].min(), upper[:, d].max()]), axis)
         found.append(" to ".join(v if isinstance(v, str) else f"{v:.6g}" for v in said))
     return found
 
@@ -186,3 +185,69 @@ def checks_section(found: list[Check]) -> str:
         if check.remarks:
             parts += [heading(4, "What the residuals say"), lines(check.remarks)]
     return "\n".join(parts)
+
+
+def maps_of(fit: Fit) -> list[BiasMap]:
+    """Return the maps to the target that a deep model learned, or none."""
+    if not _learns_maps(fit):
+        return []
+    asked = dict.fromkeys((n.label, n.process[1]) for n in fit.model.nodes if n.parent is not None)
+    return [fit.bias_map(pair) for pair in asked]
+
+
+def _learns_maps(fit: Fit) -> bool:
+    """Tell whether a model has maps from sources to its target."""
+    return isinstance(fit.model, Tree)
+
+
+def sources_section(fit: Fit, maps: list[BiasMap], shares: dict[str, dict[str, float]]) -> str:
+    """Tell noise, bias and weight of every source, and place the drawings of learned maps."""
+    values, rows = fit.parameters(), []
+    for (source, task), sd in zip(fit.processes, noise_sds(fit), strict=True):
+        biases = (values.get(f"{name}[{source}]") for name in ("offset", "ratio"))
+        known = (None if bias is None else float(bias) for bias in biases)
+        rows.append([source, task, sd, fit.units.get(task), *known, fit.weights[source, task]])
+    header = ["source", "task", "sd of noise", "units", "offset", "ratio", "composite weight"]
+    parts = [table("Noise, bias and weight", header, rows), paragraph(_explained(fit, rows))]
+    for task, of_experts in shares.items():
+        many = [[label, task, share] for label, share in of_experts.items()]
+        title = "Mean weights of the experts on the grid"
+        parts.append(table(title, ["expert", "task", "w"], many))
+    if maps:
+        said = (
+            "What the target is expected to be where a source's own field has a value, with a 95 %"
+            " interval. The dashed line would be no bias."
+        )
+        parts += [heading(3, "Learned maps"), paragraph(said)]
+    for i, found in enumerate(maps):
+        parts.append(chart(f"bias-{i}", f"Learned map from {found.source} to {found.target}"))
+    return "\n".join(parts)
+
+
+def _explained(fit: Fit, rows: list[list[Any]]) -> str:
+    said = "The noise is that of one value about what its source sees."
+    if any(row[4] is not None or row[5] is not None for row in rows):
+        said += " A source reports offset + ratio x the field; the target has neither."
+    elif _learns_maps(fit):
+        said += " The bias of each source is its map to the target, below."
+    else:
+        said += " No bias was fitted: all sources are taken to see the same field."
+    if all(weight == 1 for weight in fit.weights.values()):
+        return said + " All values count in full (composite weights of one)."
+    return said + " A composite weight below one makes up for errors that sources share."
+
+
+def drawings(maps: list[BiasMap]) -> list[dict[str, Any]]:
+    """Return the curves of learned maps, for the page to draw."""
+    found = []
+    for one in maps:
+        low, high = one.interval(0.95)
+        curves = {"x": one.values, "mean": one.mean, "lower": low, "upper": high}
+        words = {
+            "identity": one.units == one.source_units,
+            "title": map_title(one),
+            "xlabel": with_units(one.source, one.source_units),
+            "ylabel": with_units(one.target, one.units),
+        }
+        found.append({name: values.tolist() for name, values in curves.items()} | words)
+    return found
