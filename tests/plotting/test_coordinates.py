@@ -7,12 +7,15 @@ import pytest
 
 import mrgp
 from mrgp.plotting.colours import source_colours
-from mrgp.plotting.coordinates import across_of, aspect_of, coordinates, set_axis, slices_of
-from mrgp.plotting.maps import without_outliers
+from mrgp.plotting.coordinates import Coordinate, across_of, coordinates
+from mrgp.plotting.sheets import without_outliers
+from mrgp.plotting.slices import slices_of
 from mrgp.supports import Axis
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+
+aspect = Coordinate.aspect
 
 
 @pytest.fixture
@@ -44,7 +47,7 @@ def test_dates_are_said_and_ticked_in_their_zone(axes):
     assert time.words(low, low) == "2022-07-01 12:00"
     assert time.words(low, high) == "2022-07-01 12:00 to 13:00"
     axes.plot(time.middle, np.zeros(7))
-    set_axis(axes, "x", time)
+    time.label_axis(axes, "x")
     axes.figure.canvas.draw()
     assert axes.get_xticklabels()[0].get_text() == "12:00"
     assert axes.get_xlabel() == "time (Europe/London)"
@@ -52,16 +55,14 @@ def test_dates_are_said_and_ticked_in_their_zone(axes):
 
 def test_a_degree_is_drawn_as_long_as_it_is_on_the_ground():
     found = coordinates(hourly())
-    assert aspect_of(found["lon"], found["lat"]) == pytest.approx(
-        1 / np.cos(np.radians(51.5)), 5e-3
-    )
+    assert found["lon"].aspect(found["lat"]) == pytest.approx(1 / np.cos(np.radians(51.5)), 5e-3)
     plain = coordinates(mrgp.points([[0.0, 60.0], [1.0, 60.0]], inputs=("lon", "lat")))
-    assert aspect_of(*plain.values()) == pytest.approx(2.0)
+    assert aspect(*plain.values()) == pytest.approx(2.0)
     flat = coordinates(mrgp.points([[0.0, 0.0], [1.0, 1.0]], inputs=("x", "y")))
-    assert aspect_of(*flat.values()) == 1.0
+    assert aspect(*flat.values()) == 1.0
     long = coordinates(mrgp.points([[0.0, 0.0], [900.0, 1.0]], inputs=("x", "depth")))
-    assert aspect_of(*long.values()) == "auto"
-    assert aspect_of(found["time"], found["lat"]) == "auto"
+    assert aspect(*long.values()) == "auto"
+    assert found["time"].aspect(found["lat"]) == "auto"
 
 
 def test_slices_are_few_and_evenly_chosen_and_a_given_height_makes_none():
@@ -96,7 +97,7 @@ def test_windows_that_overlap_are_told_apart_by_both_ends():
     running = mrgp.boxes(lower, lower + [24.0, 0.0], inputs=("hour", "x"))
     several = slices_of(running, ("x",), 4)
     assert [s.words for s in several] == [f"hour {h} to {h + 24}" for h in range(4)]
-    assert [s.rows(running, exact=True).tolist() for s in several] == np.eye(4, dtype=bool).tolist()
+    assert [s.exactly.rows(running).tolist() for s in several] == np.eye(4, dtype=bool).tolist()
     assert several[1].rows(running).all()
 
 
@@ -106,7 +107,7 @@ def test_an_input_is_given_by_the_place_only_where_places_repeat():
     (whole,) = slices_of(moving, ("x", "y"), 4)
     assert whole.words == "hour 0 to 4"
     assert whole.rows(moving).all()
-    assert whole.rows(moving, exact=True).all()
+    assert whole.exactly.rows(moving).all()
     others = mrgp.points([[-1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [4.5, 0.0, 0.0]], inputs=moving.inputs)
     assert whole.rows(others).tolist() == [False, True, False]
 
@@ -137,8 +138,8 @@ def test_a_source_keeps_its_colour_and_no_source_has_that_of_a_prediction():
 
 def test_far_outliers_do_not_stretch_the_colours():
     values = np.linspace(0.0, 10.0, 101)
-    assert without_outliers(values) == (0.0, 10.0, "neither")
-    low, high, ends = without_outliers(np.concatenate([values, [-500.0, 500.0]]))
+    assert without_outliers(values) == ((0.0, 10.0), "neither")
+    (low, high), ends = without_outliers(np.concatenate([values, [-500.0, 500.0]]))
     assert ends == "both"
     assert -4 < low < 0.0 < 10.0 < high < 14
 
@@ -147,5 +148,5 @@ def test_zones_with_a_fixed_offset_are_ticked_too(axes):
     axis = Axis("time", 0.0, 3600.0, "h", "UTC+02:00")
     support = mrgp.points([[0.0], [6.0]], inputs="time")
     time = coordinates(support)["time"]._replace(axis=axis, lower=np.zeros(1), upper=np.zeros(1))
-    set_axis(axes, "x", time)
+    time.label_axis(axes, "x")
     assert time.words(0.0, 0.0) == "1970-01-01 02:00"

@@ -94,7 +94,9 @@ def test_centre_points_are_said():
 
 def test_a_network_has_the_recipes_latents_in_every_task():
     found = diagram_of(*CASES["network"])
-    assert sum(box.column == 0 for box in found.boxes) == mrgp.MRGPRN().latents_of(TASKS) == 2
+    assert (
+        sum(box.column == 0 for box in found.boxes.values()) == mrgp.MRGPRN().latents_of(TASKS) == 2
+    )
     for task in TASKS.tasks:
         assert found["sum", task].text == f"{task} = W₁ f₁ + W₂ f₂"
         assert found["W", task].kind == "gp"
@@ -130,7 +132,7 @@ def test_a_tree_is_the_recipes_plan():
 
 def test_a_chain_has_one_base_and_each_layer_its_own_data():
     found = diagram_of(*CASES["cascade"])
-    assert [box.kind for box in found.boxes].count("gp") == 1
+    assert [box.kind for box in found.boxes.values()].count("gp") == 1
     assert ("expert[sat]", ("observed", ("sat", "no2"))) in found.arrows
     assert text_of(found, "expert[laqn]") == ["deep GP", "sat → laqn"]
     assert text_of(found, "mixture[no2]") == ["no2 (ppb)", "prediction"]

@@ -8,8 +8,8 @@ import pytest
 
 import mrgp
 from mrgp.plotting import plot_data, plot_experts, plot_function, plot_posteriors, plot_prediction
-from mrgp.plotting.coordinates import Slice
-from mrgp.plotting.maps import with_points
+from mrgp.plotting.sheets import with_points
+from mrgp.plotting.slices import Slice
 from mrgp.prediction import Prediction
 
 mpl.use("Agg")

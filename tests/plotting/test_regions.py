@@ -6,7 +6,7 @@ import pytest
 
 import mrgp
 from mrgp.plotting import plot_data, plot_map, plot_outlines, plot_prediction
-from mrgp.plotting.regions import regions_on
+from mrgp.plotting.shapes import regions_on
 from mrgp.prediction import Prediction
 
 mpl.use("Agg")

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mrgp
+from mrgp.prediction import Prediction
 from mrgp.report import fields, write_report
 from mrgp.report.layout import Grid, Layout
-from mrgp.report.mixtures import exceedance, merged
-from mrgp.report.packing import quantised, unpacked
-from mrgp.report.writing import plotly as library
+from mrgp.report.packing import merged, quantised, unpacked
+from mrgp.report.page import plotly as library
 from report.cases import HOSTILE
 
 CONTENT = re.compile(r'<script type="application/json" id="content">(.*?)</script>', re.DOTALL)
@@ -21,6 +21,11 @@ CONTENT = re.compile(r'<script type="application/json" id="content">(.*?)</scrip
 
 def contents(path):
     return json.loads(CONTENT.search(path.read_text()).group(1))
+
+
+def predicted(mixture):
+    support = mrgp.points(np.zeros((mixture[0].shape[1], 1)))
+    return Prediction(support, "no2", None, None, *mixture)
 
 
 @given(st.integers(2, 12), st.integers(1, 6), st.integers(0, 10**6))
@@ -47,9 +52,8 @@ def test_merging_keeps_modes_that_are_apart():
     weights, variances = np.full((40, 1), 1 / 40), np.ones((40, 1))
     two = merged((weights, means, variances), 2)
     for threshold in (-1.0, 0.0, 5.0, 10.5):
-        at = np.array([threshold])
-        exact = exceedance((weights, means, variances), at)
-        np.testing.assert_allclose(exceedance(two, at), exact, atol=2e-3)
+        exact = predicted((weights, means, variances)).exceedance(threshold)
+        np.testing.assert_allclose(predicted(two).exceedance(threshold), exact, atol=2e-3)
 
 
 @given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=50))
@@ -66,10 +70,9 @@ def test_a_mixture_over_many_cells_is_sent_with_as_many_components_as_there_is_r
     count = fields._components(cells, fields.BUDGET)
     assert count == 2
     means = np.stack([np.zeros(cells), rng.uniform(1, 5, cells)])
-    mixture = np.full((2, cells), 0.5), means, np.ones((2, cells))
+    mixture = predicted((np.full((2, cells), 0.5), means, np.ones((2, cells))))
     at = np.full((1, cells), 1.0)
-    there = exceedance(mixture, at[0])[None]
-    drawn = fields.Drawn("no2", None, mixture, 60, None, None, at, there, {})
+    drawn = fields.Drawn(mixture, 60, None, at, mixture.exceedance(1.0)[None], {})
     found = fields.payload(drawn)
     assert len(json.dumps(found)) + len(library()) < 14_600_000
     assert found["error"] < 1e-4

@@ -17,7 +17,7 @@ from mrgp.io.queries import far_from_data, grid_support, places_of
 from mrgp.io.sources import read_data
 from mrgp.prediction import predict_values
 from mrgp.report import write_report
-from mrgp.report.writing import plotly
+from mrgp.report.page import plotly
 
 Saved = Annotated[Path, typer.Argument(help="A saved fit.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

@@ -1,7 +1,6 @@
 """Pictures: functions, maps, data, fits, models and checks. Colours suit colour-blind readers."""
 
-from mrgp.plotting.chains import plot_chains
-from mrgp.plotting.checks import (
+from mrgp.plotting.calibration import (
     plot_calibration,
     plot_dependence,
     plot_pit,
@@ -11,10 +10,11 @@ from mrgp.plotting.checks import (
 from mrgp.plotting.colours import FIELD_COLOURS, LINE_COLOURS, MODEL_COLOURS, SPREAD_COLOURS
 from mrgp.plotting.drawing import plot_diagram
 from mrgp.plotting.experts import plot_experts
-from mrgp.plotting.fits import plot_fit
 from mrgp.plotting.functions import plot_bias_map, plot_function, plot_posteriors
+from mrgp.plotting.learned import plot_fit
 from mrgp.plotting.maps import plot_data, plot_map, plot_outlines, plot_prediction
 from mrgp.plotting.observed import plot_dataset
+from mrgp.plotting.traces import plot_chains
 
 __all__ = [
     "FIELD_COLOURS",

@@ -1,17 +1,16 @@
-"""Inputs as the user knows them: degrees, dates, plain numbers; and slices of what is not drawn."""
+"""Inputs as the user knows them: degrees, dates, plain numbers."""
 
 import dataclasses
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
+from mrgp.plotting.panels import Axes
 from mrgp.supports import Axis, Support
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+Vector = Float[np.ndarray, " n"]
 DAY = 86400.0
 EQUAL_UP_TO = 5.0
 """Two plain inputs are drawn to one scale unless one is this many times as long as the other."""
@@ -29,14 +28,19 @@ class Coordinate(NamedTuple):
     """One input of some regions, from `lower` to `upper`: degrees, days since 1970, or numbers."""
 
     name: str
-    lower: Float[np.ndarray, " n"]
-    upper: Float[np.ndarray, " n"]
+    lower: Vector
+    upper: Vector
     axis: Axis | None = None
 
     @property
-    def middle(self) -> Float[np.ndarray, " n"]:
+    def middle(self) -> Vector:
         """The middles of the regions."""
         return 0.5 * (self.lower + self.upper)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """From where to where all regions go."""
+        return float(self.lower.min()), float(self.upper.max())
 
     @property
     def dated(self) -> bool:
@@ -48,13 +52,16 @@ class Coordinate(NamedTuple):
         """The name with the unit, or the time zone of dates."""
         if self.axis is None:
             return self.name
-        unit = self.axis.zone if self.dated else "°"
-        return f"{self.name} ({unit})" if unit else self.name
+        return with_units(self.name, self.axis.zone if self.dated else "°")
 
     @property
     def distinct(self) -> int:
         """How many different places there are."""
-        return len(np.unique(np.column_stack([self.lower, self.upper]).round(9), axis=0))
+        return count_of([self])
+
+    def take(self, rows: Any) -> "Coordinate":
+        """Return the input of some regions."""
+        return self._replace(lower=self.lower[rows], upper=self.upper[rows])
 
     def words(self, low: float, high: float) -> str:
         """Say a place on this input, or a window."""
@@ -66,8 +73,56 @@ class Coordinate(NamedTuple):
     def _word(self, value: float) -> str:
         if not self.dated:
             return f"{value:.5g}"
-        said = _as_date(value, self.axis).strftime("%Y-%m-%d %H:%M")
-        return said.removesuffix(" 00:00")
+        return self._date(value).strftime("%Y-%m-%d %H:%M").removesuffix(" 00:00")
+
+    def _date(self, days: float) -> Any:
+        import pandas as pd
+
+        zone = "UTC" if self.axis is None or self.axis.zone is None else self.axis.zone
+        return pd.Timestamp(days, unit="D", tz="UTC").round("s").tz_convert(zone)
+
+    @staticmethod
+    def join(several: "Sequence[Coordinate]") -> "Coordinate":
+        """Return one input of several supports as of one."""
+        lower, upper = [c.lower for c in several], [c.upper for c in several]
+        return several[0]._replace(lower=np.concatenate(lower), upper=np.concatenate(upper))
+
+    def label_axis(self, axes: Axes, side: str) -> None:
+        """Label the x or y axis of a picture, with dates in their zone where there are any."""
+        axis = getattr(axes, f"{side}axis")
+        axis.set_label_text(self.label)
+        if not self.dated:
+            return
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        zone = self._date(0.0).tzinfo
+        locator = AutoDateLocator(tz=zone, minticks=3, maxticks=8)
+        axis.set_major_locator(locator)
+        axis.set_major_formatter(ConciseDateFormatter(locator, tz=zone))
+
+    def aspect(self, y: "Coordinate") -> Any:
+        """Return how much longer a unit of y is drawn than one of this: degrees as on the ground.
+
+        Dates, and plain inputs of very different extent, have no common scale.
+        """
+        if self.dated or y.dated:
+            return "auto"
+        if self.axis is not None and y.axis is not None:
+            # A step is one kilometre along both.
+            return self.axis.step / y.axis.step
+        if (self.name.lower(), y.name.lower()) in PAIRS[:2] and np.all(np.abs(y.middle) < 89):
+            return float(1 / np.cos(np.radians(np.mean(y.ends))))
+        short, long = sorted(float(np.ptp(c.ends)) for c in (self, y))
+        return "auto" if long > EQUAL_UP_TO * short > 0 else 1.0
+
+
+def with_units(name: str, units: str | None) -> str:
+    """Return a name with its units, as labels have it.
+
+    >>> with_units("no2", "ug/m3"), with_units("no2", None)
+    ('no2 (ug/m3)', 'no2')
+    """
+    return f"{name} ({units})" if units else name
 
 
 def coordinates(support: Support) -> dict[str, Coordinate]:
@@ -89,12 +144,6 @@ def coordinates(support: Support) -> dict[str, Coordinate]:
     }
 
 
-def joined(several: Sequence[Coordinate]) -> Coordinate:
-    """Return one input of several supports as of one."""
-    low, high = (np.concatenate([getattr(c, end) for c in several]) for end in ("lower", "upper"))
-    return several[0]._replace(lower=low, upper=high)
-
-
 def laid_out(support: Support) -> Support:
     """Return the regions that nodes were laid out in, where they are known."""
     origin = getattr(support, "origin", None)
@@ -114,48 +163,9 @@ def shown(numbers: Any, axis: Axis | None) -> Float[np.ndarray, "..."]:
     numbers = np.asarray(numbers, dtype=np.float64)
     if axis is None:
         return numbers
-    if axis.quantity == "time":
-        # Origin and step apart: their sum has more digits than a double holds.
-        return axis.origin / DAY + numbers * (axis.step / DAY)
-    return axis.origin + axis.step * numbers
-
-
-def _as_date(days: float, axis: Axis | None) -> Any:
-    import pandas as pd
-
-    date = pd.Timestamp(days, unit="D", tz="UTC").round("s")
-    return date if axis is None or axis.zone is None else date.tz_convert(axis.zone)
-
-
-def set_axis(axes: "Axes", side: str, coordinate: Coordinate) -> None:
-    """Label the x or y axis of a picture, with dates in their zone where there are any."""
-    which = getattr(axes, f"{side}axis")
-    which.set_label_text(coordinate.label)
-    if not coordinate.dated:
-        return
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-    zone = _as_date(0.0, coordinate.axis).tzinfo
-    locator = AutoDateLocator(tz=zone, minticks=3, maxticks=8)
-    which.set_major_locator(locator)
-    which.set_major_formatter(ConciseDateFormatter(locator, tz=zone))
-
-
-def aspect_of(x: Coordinate, y: Coordinate) -> Any:
-    """Return how much longer a unit of y is drawn than one of x: for degrees, as on the ground.
-
-    Dates, and plain inputs of very different extent, have no common scale.
-    """
-    if x.dated or y.dated:
-        return "auto"
-    if x.axis is not None and y.axis is not None:
-        # A step is one kilometre along both.
-        return x.axis.step / y.axis.step
-    width, height = (float(c.upper.max() - c.lower.min()) for c in (x, y))
-    if (x.name.lower(), y.name.lower()) in PAIRS[:2] and np.all(np.abs(y.middle) < 89):
-        return float(1 / np.cos(np.radians(np.mean([y.lower.min(), y.upper.max()]))))
-    long, short = max(width, height), min(width, height)
-    return "auto" if long > EQUAL_UP_TO * short > 0 else 1.0
+    # Origin and step apart: their sum has more digits than a double holds.
+    unit = DAY if axis.quantity == "time" else 1.0
+    return axis.origin / unit + numbers * (axis.step / unit)
 
 
 def across_of(found: dict[str, Coordinate]) -> tuple[str, str]:
@@ -165,15 +175,7 @@ def across_of(found: dict[str, Coordinate]) -> tuple[str, str]:
     is drawn over depth and time.
     """
     varying = [name for name, c in found.items() if c.distinct > 1]
-    quantity = {c.axis.quantity: name for name, c in found.items() if c.axis is not None}
-    lowered = {name.lower(): name for name in found}
-    known = [
-        (names[first], names[second])
-        for names, pairs in ((quantity, PAIRS[1:2]), (lowered, PAIRS))
-        for first, second in pairs
-        if first in names and second in names
-    ]
-    for pair in known:
+    for pair in pairs_of_place({name: c.axis for name, c in found.items()}):
         if len(varying) < 2 or set(pair) & set(varying):
             return pair
     most = sorted(found, key=lambda name: -found[name].distinct)[:2]
@@ -181,117 +183,27 @@ def across_of(found: dict[str, Coordinate]) -> tuple[str, str]:
     return first, second
 
 
-class Slice(NamedTuple):
-    """A place, or a window, along each input that a picture does not show.
+def pairs_of_place(inputs: Mapping[str, Axis | None]) -> list[tuple[str, str]]:
+    """Return pairs of inputs that are places, by their axes or names, eastward first.
 
-    `spans` are windows of everything: of inputs that cannot be cut, as along the way of a sensor
-    that moves.
+    >>> pairs_of_place({"Y": None, "depth": None, "X": None})
+    [('X', 'Y')]
     """
-
-    inputs: tuple[Coordinate, ...] = ()
-    spans: tuple[Coordinate, ...] = ()
-
-    @property
-    def words(self) -> str:
-        """The place in words."""
-        said = []
-        for c in (*self.inputs, *self.spans):
-            place = c.words(float(c.lower[0]), float(c.upper[0]))
-            said.append(place if c.dated else f"{c.name} {place}")
-        return ", ".join(said)
-
-    def rows(self, support: Support, *, exact: bool = False) -> np.ndarray:
-        """Tell which regions of a support meet the slice or, if `exact`, are those of the slice.
-
-        Windows may overlap, as running means do: the support that a slice was taken from is asked
-        for exactly its regions.
-        """
-        found, belongs = coordinates(support), _same if exact else _meet
-        chosen = np.ones(len(support), bool)
-        for several, test in ((self.inputs, belongs), (self.spans, _touch)):
-            for place in several:
-                if place.name in found:
-                    low, high = float(place.lower[0]), float(place.upper[0])
-                    chosen &= test(found[place.name], low, high)
-        return chosen
-
-
-def _near(low: float, high: float) -> float:
-    return 1e-9 * max(1.0, abs(low), abs(high))
-
-
-def _same(c: Coordinate, low: float, high: float) -> np.ndarray:
-    """Tell which regions go from one end of a window to the other."""
-    near = _near(low, high)
-    return (np.abs(c.lower - low) <= near) & (np.abs(c.upper - high) <= near)
-
-
-def _touch(c: Coordinate, low: float, high: float) -> np.ndarray:
-    """Tell which regions meet a window, its ends included."""
-    near = _near(low, high)
-    return (c.upper >= low - near) & (c.lower <= high + near)
-
-
-def _meet(c: Coordinate, low: float, high: float) -> np.ndarray:
-    """Tell which regions meet a window; windows that only touch do not."""
-    near = _near(low, high)
-    wide, window = c.upper - c.lower > near, high - low > near
-    inside = (c.lower <= low + near) & (np.where(wide, low < c.upper - near, low <= c.upper + near))
-    if not window:
-        return inside
-    starts = (c.lower >= low - near) & (c.lower < high - near)
-    return starts | (wide & inside)
-
-
-def slices_of(support: Support, shown_inputs: Sequence[str], most: int) -> list[Slice]:
-    """Return what a support has along the inputs that are not shown: few, evenly chosen.
-
-    An input that is given by the place, as elevation is, makes no slices of its own. That is seen
-    where places repeat; where they do not, and for dates, the slice says from where to where the
-    input goes.
-    """
-    found = coordinates(support)
-    places = _cells([found[name] for name in shown_inputs])
-    count = _count(places)
-    cut, spans = [], []
-    for name, c in found.items():
-        if name in shown_inputs:
-            continue
-        if c.distinct == 1 or _count(np.hstack([places, _cells([c])])) > count:
-            cut.append(c)
-        elif c.dated or count == len(support):
-            low, high = c.lower.min(keepdims=True), c.upper.max(keepdims=True)
-            spans.append(c._replace(lower=low, upper=high))
-    if not cut:
-        return [Slice((), tuple(spans))]
-    cells = np.unique(_cells(cut), axis=0)
-    chosen = cells[evenly(len(cells), most)]
+    quantity = {axis.quantity: name for name, axis in inputs.items() if axis is not None}
+    lowered = {name.lower(): name for name in inputs}
     return [
-        Slice(
-            tuple(
-                c._replace(lower=row[2 * i : 2 * i + 1], upper=row[2 * i + 1 : 2 * i + 2])
-                for i, c in enumerate(cut)
-            ),
-            tuple(spans),
-        )
-        for row in chosen
+        (names[east], names[north])
+        for names, pairs in ((quantity, PAIRS[1:2]), (lowered, PAIRS))
+        for east, north in pairs
+        if east in names and north in names
     ]
 
 
-def _count(cells: np.ndarray) -> int:
-    return len(np.unique(cells, axis=0))
-
-
-def evenly(count: int, most: int) -> np.ndarray:
-    """Return at most so many of the numbers below a count, evenly chosen; one is the middle.
-
-    >>> evenly(10, 4), evenly(10, 1)
-    (array([0, 3, 6, 9]), array([5]))
-    """
-    if most == 1:
-        return np.array([count // 2])
-    return np.unique(np.linspace(0, count - 1, most).round().astype(int))
-
-
-def _cells(several: Sequence[Coordinate]) -> np.ndarray:
+def cells_of(several: Sequence[Coordinate]) -> Float[np.ndarray, "n _"]:
+    """Return the ends of regions along some inputs, row by row, equal where regions are."""
     return np.column_stack([side for c in several for side in (c.lower, c.upper)]).round(9)
+
+
+def count_of(several: Sequence[Coordinate]) -> int:
+    """Return how many different regions there are over some inputs."""
+    return len(np.unique(cells_of(several), axis=0))

@@ -2,14 +2,14 @@
 
 import dataclasses
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from mrgp.data import Dataset, Observations
 from mrgp.models import MRGP, MRGPRN, CenterPoint, VBAgg
-from mrgp.plotting.functions import quantity
+from mrgp.plotting.coordinates import with_units
 from mrgp.supports import Boxes, Points, Polygons, Product, Support
 
 Kind = Literal["gp", "constant", "sum", "layer", "mixture", "support", "observed"]
@@ -19,6 +19,8 @@ LINE = 22
 
 DIGITS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 Process = tuple[str, str]
+Words = dict[Process, str]
+"""What every process reports of the field that it sees."""
 
 
 class Box(NamedTuple):
@@ -27,21 +29,28 @@ class Box(NamedTuple):
     name: Any
     kind: Kind
     text: str
-    column: float
+    column: int
     row: float
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Diagram:
-    """Boxes, arrows between them by name, and plates: boxes that are repeated, and how often."""
+    """Boxes by name, arrows between them, and plates: boxes that are repeated, and how often."""
 
     title: str
-    boxes: tuple[Box, ...]
-    arrows: tuple[tuple[Any, Any], ...]
-    plates: tuple[tuple[tuple[Any, ...], str], ...] = ()
+    boxes: dict[Any, Box] = dataclasses.field(default_factory=dict)
+    arrows: list[tuple[Any, Any]] = dataclasses.field(default_factory=list)
+    plates: list[tuple[tuple[Any, ...], str]] = dataclasses.field(default_factory=list)
 
     def __getitem__(self, name: Any) -> Box:
-        return next(box for box in self.boxes if box.name == name)
+        return self.boxes[name]
+
+    def add(
+        self, name: Any, kind: Kind, text: str, column: int, row: float, after: Iterable[Any] = ()
+    ) -> None:
+        """Add a box, with arrows to it from others."""
+        self.boxes[name] = Box(name, kind, text, column, row)
+        self.arrows += [(start, name) for start in after]
 
 
 def diagram_of(model: Any, data: Dataset) -> Diagram:
@@ -49,46 +58,50 @@ def diagram_of(model: Any, data: Dataset) -> Diagram:
 
     >>> import mrgp
     >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0]]), [3.0, 4.0], name="laqn")
-    >>> for box in diagram_of(mrgp.MRGP(), mrgp.Dataset([sensors])).boxes:
+    >>> for box in diagram_of(mrgp.MRGP(), mrgp.Dataset([sensors])).boxes.values():
     ...     print(box.kind, box.text.splitlines())
     gp ['f', 'GP over x1']
     support ['value at 2 points']
     observed ['laqn', 'value']
     """
-    words = {o.process: _seen(o.dropna().support) for o in data}
-    inner, title = model, type(model).__name__
-    while isinstance(inner, CenterPoint):
-        words = {o.process: _centred(o.dropna().support) for o in data}
-        inner = inner.model
-        title = f"{title}({type(inner).__name__})"
-    if isinstance(inner, MRGP | VBAgg):
-        return _field(inner, model.view(data), words, title)
-    if isinstance(inner, MRGPRN):
-        return _network(inner, model.view(data), words, title)
-    if hasattr(inner, "plan"):
-        return _tree(inner, model.view(data), words, title)
+    inner, title = _within(model)
+    add = _parts_of(inner)
+    words = {o.process: _seen(o.dropna().support, centred=inner is not model) for o in data}
+    found = Diagram(title)
+    add(found, inner, model.view(data), words)
+    return found
+
+
+def _within(model: Any) -> tuple[Any, str]:
+    """Return the model that views of the data are given to, and the names of all."""
+    title = type(model).__name__
+    while isinstance(model, CenterPoint):
+        model = model.model
+        title = f"{title}({type(model).__name__})"
+    return model, title
+
+
+def _parts_of(model: Any) -> Callable[[Diagram, Any, Dataset, Words], None]:
+    """Return what adds the parts of a kind of model to a diagram."""
+    if isinstance(model, MRGP | VBAgg):
+        return _field
+    if isinstance(model, MRGPRN):
+        return _network
+    if hasattr(model, "plan"):
+        return _tree
     raise TypeError(
         "plot_diagram draws mrgp.MRGP, VBAgg, MRGPRN, MRDGP, Cascade and CenterPoint of them; got"
-        f" {type(inner).__name__}."
+        f" {type(model).__name__}."
     )
 
 
-def _seen(support: Support) -> str:
-    """Say what a source reports: values at points, means or sums over regions."""
-    if isinstance(support, Points):
-        return f"value at {_several(support)}"
-    return f"{support.kind} over {_several(support)}"
-
-
-def _several(support: Support) -> str:
+def _seen(support: Support, centred: bool) -> str:
+    """Say what a source reports: values at points or centres, means or sums over regions."""
     count, noun = len(support), _noun(support)
-    return f"{count:,} {noun if count == 1 else {'box': 'boxes'}.get(noun, noun + 's')}"
-
-
-def _centred(support: Support) -> str:
-    if isinstance(support, Points):
-        return _seen(support)
-    return f"value at the centres of {_several(support)}"
+    several = f"{count:,} {noun}" + ("" if count == 1 else "es" if noun == "box" else "s")
+    if noun == "point":
+        return f"value at {several}"
+    return f"value at the centres of {several}" if centred else f"{support.kind} over {several}"
 
 
 def _noun(support: Support) -> str:
@@ -101,83 +114,63 @@ def _noun(support: Support) -> str:
 
 
 def _observed(o: Observations) -> str:
-    return f"{o.name}\n{quantity(o.task, o.units)}"
+    return f"{o.name}\n{with_units(o.task, o.units)}"
 
 
-def _sources(
-    data: Dataset, rows: dict[Process, float], column: int, words: dict[Process, str]
-) -> tuple[list[Box], list[tuple[Any, Any]], list[tuple[tuple[Any, ...], str]]]:
-    """Return support and observations of every source, and the plate about both."""
-    boxes: list[Box] = []
-    arrows, plates = [], []
+def _add_sources(
+    found: Diagram, data: Dataset, rows: dict[Process, float], column: int, words: Words
+) -> None:
+    """Add support and observations of every source, and the plate about both."""
     for o in data:
         support, observed = ("support", o.process), ("observed", o.process)
-        boxes.append(Box(support, "support", words[o.process], column, rows[o.process]))
-        boxes.append(Box(observed, "observed", _observed(o), column + 1, rows[o.process]))
-        arrows.append((support, observed))
-        plates.append(((support, observed), _count(o)))
-    return boxes, arrows, plates
+        row, count = rows[o.process], int(o.observed.sum())
+        found.add(support, "support", words[o.process], column, row)
+        found.add(observed, "observed", _observed(o), column + 1, row, [support])
+        found.plates.append(((support, observed), f"{count:,} value{'' if count == 1 else 's'}"))
 
 
-def _count(o: Observations) -> str:
-    count = int(o.observed.sum())
-    return f"{count:,} value{'' if count == 1 else 's'}"
-
-
-def _field(model: Any, data: Dataset, words: dict[Process, str], title: str) -> Diagram:
-    """One latent field, seen by every source through its support."""
+def _field(found: Diagram, model: Any, data: Dataset, words: Words) -> None:
+    """Add one latent field, seen by every source through its support."""
     if len(data.tasks) > 1:
         raise ValueError(
             f"{type(model).__name__} models one task, and the data have {data.tasks}. Choose one"
             " with data.select(task=...)."
         )
-    rows = {process: float(i) for i, process in enumerate(data.processes)}
     bias = getattr(model, "bias", "none")
     if bias != "none":
         target, form = model.target_of(data), {"offset": "c + {}", "affine": "c + r × {}"}[bias]
         words = {p: form.format(w) if p[0] != target else w for p, w in words.items()}
-    boxes, arrows, plates = _sources(data, rows, 1, words)
-    middle = 0.5 * (len(rows) - 1)
-    latent = Box("f", "gp", f"f\n{_over(data)}", 0, middle)
-    ways = [("f", ("support", process)) for process in rows]
-    return Diagram(title, (latent, *boxes), (*ways, *arrows), tuple(plates))
+    rows = {process: float(i) for i, process in enumerate(data.processes)}
+    found.add("f", "gp", f"f\n{_over(data)}", 0, 0.5 * (len(rows) - 1))
+    found.arrows += [("f", ("support", process)) for process in rows]
+    _add_sources(found, data, rows, 1, words)
 
 
 def _over(data: Dataset) -> str:
     return f"GP over {', '.join(data.inputs)}"
 
 
-def _network(model: MRGPRN, data: Dataset, words: dict[Process, str], title: str) -> Diagram:
-    """Latent functions, and for each task its weights and the sum that its sources see."""
-    count, constant = model.latents_of(data), model.kernel_w == "constant"
-    boxes: list[Box] = []
-    arrows: list[tuple[Any, Any]] = []
+def _network(found: Diagram, model: MRGPRN, data: Dataset, words: Words) -> None:
+    """Add latent functions, and for each task its weights and the sum that its sources see."""
     rows: dict[Process, float] = {}
-    start = 0.0
+    middles: dict[str, float] = {}
     for task in data.tasks:
         mine = [process for process in data.processes if process[1] == task]
-        rows |= {process: start + 1 + i for i, process in enumerate(mine)}
-        at = start + 0.5 * (len(mine) + 1)
-        boxes.append(
-            Box(
-                ("W", task),
-                "constant" if constant else "gp",
-                _weights(model, task, count),
-                1,
-                at - 1,
-            )
-        )
-        boxes.append(Box(("sum", task), "sum", f"{task} = {_sum(model, count)}", 1, at))
-        arrows.append((("W", task), ("sum", task)))
-        arrows += [(("f", q), ("sum", task)) for q in range(count)]
-        arrows += [(("sum", task), ("support", process)) for process in mine]
-        start += len(mine) + 1
-    middle = 0.5 * (min(b.row for b in boxes) + max(b.row for b in boxes)) - 0.5 * (count - 1)
-    latent = [
-        Box(("f", q), "gp", f"f{_index(q)}\n{_over(data)}", 0, middle + q) for q in range(count)
-    ]
-    more, ways, plates = _sources(data, rows, 2, words)
-    return Diagram(title, (*latent, *boxes, *more), (*arrows, *ways), tuple(plates))
+        start = len(rows) + len(middles)
+        rows |= {process: start + 1.0 + i for i, process in enumerate(mine)}
+        middles[task] = start + 0.5 * (len(mine) + 1)
+    count, ends = model.latents_of(data), list(middles.values())
+    latents = [("f", q) for q in range(count)]
+    for q, name in enumerate(latents):
+        row = 0.5 * (ends[0] - 1 + ends[-1]) - 0.5 * (count - 1) + q
+        found.add(name, "gp", f"f{_index(q)}\n{_over(data)}", 0, row)
+    kind: Kind = "constant" if model.kernel_w == "constant" else "gp"
+    for task, row in middles.items():
+        text = f"{task} = {_sum(model, count)}"
+        found.add(("W", task), kind, _weights(model, task, count), 1, row - 1)
+        found.add(("sum", task), "sum", text, 1, row, [("W", task), *latents])
+    found.arrows += [(("sum", process[1]), ("support", process)) for process in rows]
+    _add_sources(found, data, rows, 2, words)
 
 
 def _index(q: int) -> str:
@@ -197,70 +190,46 @@ def _sum(model: MRGPRN, count: int) -> str:
     return f"{form.format(_index(0))} + … + {form.format(_index(count - 1))}"
 
 
-def _tree(model: Any, data: Dataset, words: dict[Process, str], title: str) -> Diagram:
-    """Base GPs with their data, layers that map one to another, and mixtures."""
+def _tree(found: Diagram, model: Any, data: Dataset, words: Words) -> None:
+    """Add base GPs with their data, layers that map one to another, and mixtures."""
     plan = model.plan(data)
-    depth: dict[str, int] = {}
-    row: dict[str, float] = {}
-    boxes: list[Box] = []
-    arrows: list[tuple[Any, Any]] = []
     pending = list(plan.blends)
     for node in plan.nodes:
-        while node.parent is not None and node.parent not in depth:
-            _mix(model, data, pending.pop(0), depth, row, boxes, arrows)
-        depth[node.name] = 1 if node.parent is None else depth[node.parent] + 1
         if node.parent is None:
-            row[node.name] = float(_bases(boxes))
             text = f"base GP of {node.process[0]}\nover {', '.join(data.inputs)}"
-            boxes.append(Box(node.name, "gp", text, 1, row[node.name]))
-        else:
-            row[node.name] = row[node.parent]
-            arrows.append((node.parent, node.name))
-            place = depth[node.name], row[node.name]
-            boxes.append(Box(node.name, "layer", _layer(model, node), *place))
+            bases = sum(box.kind == "gp" for box in found.boxes.values())
+            found.add(node.name, "gp", text, 1, float(bases))
+            continue
+        while node.parent not in found.boxes:
+            _add_mixture(found, model, data, pending.pop(0))
+        parent = found[node.parent]
+        beside = f"\nand {', '.join(model.deep_inputs)}" if model.deep_inputs else ""
+        text = f"deep GP\n{node.label} → {node.process[0]}{beside}"
+        found.add(node.name, "layer", text, parent.column + 1, parent.row, [parent.name])
     for blend in pending:
-        _mix(model, data, blend, depth, row, boxes, arrows)
+        _add_mixture(found, model, data, blend)
     for o in data:
         # The first GP of a process explains its values: its base or, in a chain, its layer.
         first = next(node for node in plan.nodes if node.process == o.process)
         text = f"{_observed(o)}\n{words[o.process]}"
         beside = first.parent is None and len(plan.blends[-1].experts) > 1
-        place = (0.0, row[first.name]) if beside else (depth[first.name], row[first.name] + 1)
-        boxes.append(Box(("observed", o.process), "observed", text, *place))
-        arrows.append((first.name, ("observed", o.process)))
-    return Diagram(title, tuple(boxes), tuple(arrows))
+        gp = found[first.name]
+        place = (0, gp.row) if beside else (gp.column, gp.row + 1)
+        found.add(("observed", o.process), "observed", text, *place, [first.name])
 
 
-def _bases(boxes: Iterable[Box]) -> int:
-    return sum(box.kind == "gp" for box in boxes)
-
-
-def _layer(model: Any, node: Any) -> str:
-    beside = f"\nand {', '.join(model.deep_inputs)}" if model.deep_inputs else ""
-    return f"deep GP\n{node.label} → {node.process[0]}{beside}"
-
-
-def _mix(
-    model: Any,
-    data: Dataset,
-    blend: Any,
-    depth: dict[str, int],
-    row: dict[str, float],
-    boxes: list[Box],
-    arrows: list[tuple[Any, Any]],
-) -> None:
-    """Place the mixture of a task behind its experts."""
-    nodes = [name for _, name in blend.experts]
-    depth[blend.name] = max(depth[name] for name in nodes) + 1
-    row[blend.name] = float(np.mean([row[name] for name in nodes]))
+def _add_mixture(found: Diagram, model: Any, data: Dataset, blend: Any) -> None:
+    """Add the mixture of a task behind its experts."""
+    experts = [found[name] for _, name in blend.experts]
+    column = max(box.column for box in experts) + 1
+    row = float(np.mean([box.row for box in experts]))
     # In a chain over tasks the next layer stands there already.
-    while any(b.column == depth[blend.name] and abs(b.row - row[blend.name]) < 1 for b in boxes):
-        row[blend.name] -= 1
+    while any(b.column == column and abs(b.row - row) < 1 for b in found.boxes.values()):
+        row -= 1
     rule = "a function of x" if callable(model.mixing) else model.mixing
-    how = f"mixture, by {rule}" if len(nodes) > 1 else "prediction"
-    text = f"{quantity(blend.task, data.units[blend.task])}\n{how}"
-    boxes.append(Box(blend.name, "mixture", text, depth[blend.name], row[blend.name]))
-    arrows += [(name, blend.name) for name in nodes]
+    how = f"mixture, by {rule}" if len(experts) > 1 else "prediction"
+    text = f"{with_units(blend.task, data.units[blend.task])}\n{how}"
+    found.add(blend.name, "mixture", text, column, row, [box.name for box in experts])
 
 
 def wrapped(text: str, width: int = LINE) -> str:

@@ -9,35 +9,33 @@ TEXT = 8.5
 PAD, COLUMN_GAP, ROW_GAP, MARGIN = 0.09, 0.42, 0.3, 0.2
 """In inches, as all lengths here."""
 
+LATENT = {"facecolor": "white", "linewidth": 1.4}
 STYLES: dict[str, dict[str, Any]] = {
-    "gp": {"facecolor": "white", "edgecolor": "#0072B2", "linewidth": 1.4, "round": True},
-    "constant": {"facecolor": "white", "edgecolor": "0.4", "linestyle": "--", "round": True},
-    "sum": {"facecolor": "white", "edgecolor": "0.4"},
-    "layer": {"facecolor": "white", "edgecolor": "#D55E00", "linewidth": 1.4, "round": True},
-    "mixture": {"facecolor": "#DCEBF5", "edgecolor": "#0072B2", "linewidth": 1.4},
-    "support": {"facecolor": "#F3F3F3", "edgecolor": "#F3F3F3"},
-    "observed": {"facecolor": "0.82", "edgecolor": "black"},
+    "gp": {"label": "Gaussian process", "edgecolor": "#0072B2"} | LATENT,
+    "constant": {"label": "constants", "edgecolor": "0.4", "facecolor": "white", "linestyle": "--"},
+    "sum": {"label": "sum", "edgecolor": "0.4", "facecolor": "white"},
+    "layer": {"label": "deep Gaussian process", "edgecolor": "#D55E00"} | LATENT,
+    "mixture": {"label": "what is predicted", "edgecolor": "#0072B2"}
+    | {"facecolor": "#DCEBF5", "linewidth": 1.4},
+    "support": {"label": "support", "edgecolor": "#F3F3F3", "facecolor": "#F3F3F3"},
+    "observed": {"label": "observed", "edgecolor": "black", "facecolor": "0.82"},
 }
-WORDS = {
-    "gp": "Gaussian process",
-    "constant": "constants",
-    "sum": "sum",
-    "layer": "deep Gaussian process",
-    "mixture": "what is predicted",
-    "support": "support",
-    "observed": "observed",
-}
+ROUND = ("gp", "constant", "layer")
+"""What is not known has round corners."""
 
 
 class Placed(NamedTuple):
     """A box on paper: its centre, and its width and height."""
 
     box: Box
-    text: str
     x: float
     y: float
     width: float
     height: float
+
+    def edge(self, right: int, down: int) -> tuple[float, float]:
+        """Return the middle of an edge, or a corner: -1 is left or up, 1 is right or down."""
+        return self.x + right * self.width / 2, self.y + down * self.height / 2
 
 
 def plot_diagram(model: Any, data: Dataset) -> Any:
@@ -77,32 +75,24 @@ def placed_on_paper(found: Diagram) -> tuple[dict[Any, Placed], float, float]:
 
     A column is as wide as its widest box, and all rows are as high as the highest.
     """
-    texts = {box.name: wrapped(box.text) for box in found.boxes}
-    sizes = {name: _size(text) for name, text in texts.items()}
-    columns = sorted({box.column for box in found.boxes})
-    widths = [max(sizes[b.name][0] for b in found.boxes if b.column == c) for c in columns]
-    for box in found.boxes:
-        # Plates have one width, and so do the boxes inside.
-        if found.plates and box.kind in ("support", "observed"):
-            sizes[box.name] = (widths[columns.index(box.column)], sizes[box.name][1])
-    middles, x = {}, MARGIN
-    for column, width in zip(columns, widths, strict=True):
-        middles[column] = x + width / 2
-        x += width + COLUMN_GAP
+    boxes = [box._replace(text=wrapped(box.text)) for box in found.boxes.values()]
+    sizes = {box.name: _size(box.text) for box in boxes}
+    middles, widths, x = {}, {}, MARGIN
+    for column in sorted({box.column for box in boxes}):
+        widths[column] = max(sizes[b.name][0] for b in boxes if b.column == column)
+        middles[column] = x + widths[column] / 2
+        x += widths[column] + COLUMN_GAP
     gap = ROW_GAP + (0.22 if found.plates else 0.0)
     pitch = max(height for _, height in sizes.values()) + gap
-    first = min(box.row for box in found.boxes)
-    last = max(box.row for box in found.boxes)
-    placed = {
-        b.name: Placed(
-            b,
-            texts[b.name],
-            middles[b.column],
-            MARGIN + (b.row - first + 0.5) * pitch,
-            *sizes[b.name],
-        )
-        for b in found.boxes
-    }
+    first, last = (end(box.row for box in boxes) for end in (min, max))
+    placed = {}
+    for b in boxes:
+        width, height = sizes[b.name]
+        # Plates have one width, and so do the boxes inside.
+        if found.plates and b.kind in ("support", "observed"):
+            width = widths[b.column]
+        y = MARGIN + (b.row - first + 0.5) * pitch
+        placed[b.name] = Placed(b, middles[b.column], y, width, height)
     title = 0.085 * len(found.title) + 2 * MARGIN
     return placed, max(x - COLUMN_GAP + MARGIN, title), 2 * MARGIN + (last - first + 1) * pitch
 
@@ -119,24 +109,21 @@ def _size(text: str) -> tuple[float, float]:
 def _draw_box(axes: Any, item: Placed) -> None:
     from matplotlib.patches import FancyBboxPatch
 
-    style = dict(STYLES[item.box.kind])
-    corner = 0.1 if style.pop("round", False) else 0.0
-    shape = f"round,pad=0,rounding_size={corner}" if corner else "square,pad=0"
-    corner_x, corner_y = item.x - item.width / 2, item.y - item.height / 2
-    axes.add_patch(
-        FancyBboxPatch((corner_x, corner_y), item.width, item.height, boxstyle=shape, **style)
-    )
-    axes.text(item.x, item.y, item.text, ha="center", va="center", fontsize=TEXT, linespacing=1.2)
+    kind, corner = item.box.kind, item.edge(-1, -1)
+    shape = "round,pad=0,rounding_size=0.1" if kind in ROUND else "square,pad=0"
+    axes.add_patch(FancyBboxPatch(corner, item.width, item.height, boxstyle=shape, **STYLES[kind]))
+    middle = {"ha": "center", "va": "center"}
+    axes.text(item.x, item.y, item.box.text, fontsize=TEXT, linespacing=1.2, **middle)
 
 
 def _draw_plate(axes: Any, items: list[Placed], label: str) -> None:
     from matplotlib.patches import Rectangle
+    from matplotlib.transforms import Bbox
 
-    margin, below = 0.08, 0.2
-    left = min(i.x - i.width / 2 for i in items) - margin
-    right = max(i.x + i.width / 2 for i in items) + margin
-    top = min(i.y - i.height / 2 for i in items) - margin
-    bottom = max(i.y + i.height / 2 for i in items) + below
+    about = Bbox.union([Bbox([item.edge(-1, -1), item.edge(1, 1)]) for item in items])
+    left, top, right, bottom = about.padded(0.08).extents
+    # Below is room for the label.
+    bottom += 0.12
     edge = {"facecolor": "none", "edgecolor": "0.6", "linewidth": 0.8}
     axes.add_patch(Rectangle((left, top), right - left, bottom - top, **edge))
     place = {"ha": "right", "va": "bottom", "fontsize": TEXT - 1, "color": "0.3"}
@@ -150,50 +137,23 @@ def _draw_arrow(axes: Any, start: Placed, end: Placed, placed: dict[Any, Placed]
 
     if start.box.column == end.box.column:
         down = 1 if end.y > start.y else -1
-        ends = [
-            (start.x, start.y + down * start.height / 2),
-            (start.x, end.y - down * end.height / 2),
-        ]
+        way = [start.edge(0, down), end.edge(0, -down)]
     else:
         right = 1 if end.x > start.x else -1
-        first = (start.x + right * start.width / 2, start.y)
-        last = (end.x - right * end.width / 2, end.y)
-        ends = [first, last]
-        between = [
-            p.x + right * p.width / 2
-            for p in placed.values()
-            if min(start.x, end.x) < p.x < max(start.x, end.x)
-            and p.box.column not in (start.box.column, end.box.column)
-        ]
+        way = [start.edge(right, 0), end.edge(-right, 0)]
+        low, high = sorted((start.x, end.x))
+        between = [p.edge(right, 0)[0] for p in placed.values() if low < p.x < high]
         if between and start.y != end.y:
-            ends.insert(1, (max(between) if right > 0 else min(between), start.y))
-    axes.add_patch(
-        FancyArrowPatch(
-            path=Path(ends),
-            arrowstyle="-|>",
-            mutation_scale=9,
-            color="0.25",
-            linewidth=0.9,
-            shrinkA=0,
-            shrinkB=0,
-        )
-    )
+            way.insert(1, (max(between) if right > 0 else min(between), start.y))
+    style = {"arrowstyle": "-|>", "mutation_scale": 9, "color": "0.25", "linewidth": 0.9}
+    axes.add_patch(FancyArrowPatch(path=Path(way), shrinkA=0, shrinkB=0, **style))
 
 
 def _draw_legend(figure: Any, found: Diagram) -> None:
     from matplotlib.patches import Patch
 
-    handles = []
-    for kind in dict.fromkeys(box.kind for box in found.boxes):
-        style = {key: value for key, value in STYLES[kind].items() if key != "round"}
-        handles.append(Patch(**style, label=WORDS[kind]))
-    wide = figure.get_figwidth()
-    figure.legend(
-        handles=handles,
-        loc="lower center",
-        ncols=len(handles) if wide > 1.5 * len(handles) else -(-len(handles) // 2),
-        frameon=False,
-        fontsize=TEXT - 1,
-        handlelength=1.6,
-        columnspacing=1.2,
-    )
+    handles = [Patch(**STYLES[kind]) for kind in {box.kind: None for box in found.boxes.values()}]
+    count, room = len(handles), figure.get_figwidth()
+    columns = count if room > 1.5 * count else -(-count // 2)
+    style = {"frameon": False, "fontsize": TEXT - 1, "handlelength": 1.6, "columnspacing": 1.2}
+    figure.legend(handles=handles, loc="lower center", ncols=columns, **style)

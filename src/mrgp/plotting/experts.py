@@ -5,21 +5,11 @@ from typing import Any
 import numpy as np
 
 from mrgp.data import Dataset
-from mrgp.plotting.colours import FIELD_COLOURS, SHARE_COLOURS, source_colours
-from mrgp.plotting.coordinates import Coordinate, across_of, coordinates, set_axis, slices_of
-from mrgp.plotting.functions import (
-    alone_along,
-    broken,
-    draw_curve,
-    draw_line,
-    input_of,
-    legend_above,
-    of_task,
-    predicted,
-)
-from mrgp.plotting.maps import limits_of, overlay, whole_of, with_points
-from mrgp.plotting.panels import draw_panel, label_outer, map_panels
-from mrgp.plotting.regions import regions_on, size_of
+from mrgp.plotting.colours import SHARE_COLOURS, source_colours
+from mrgp.plotting.coordinates import Coordinate, coordinates
+from mrgp.plotting.functions import alone_along, broken, draw_curve, draw_line, input_of, predicted
+from mrgp.plotting.panels import new_panels
+from mrgp.plotting.sheets import Scale, Sheet, label_maps, limits_of, map_panels
 from mrgp.prediction import Prediction
 
 
@@ -53,60 +43,43 @@ def plot_experts(prediction: Prediction, axes: Any = None, *, data: Dataset | No
 
 def _curves(prediction: Prediction, name: str, axes: Any, data: Dataset | None) -> Any:
     if axes is None:
-        from matplotlib import pyplot
-
-        axes = pyplot.subplots(
-            2, figsize=(9.0, 5.2), sharex=True, layout="constrained", height_ratios=(3, 1)
-        )[1]
+        axes = new_panels(2, height=5.2, sharex=True, height_ratios=(3, 1))[1][:, 0]
+    upper, lower = axes
     along = coordinates(prediction.support)[name]
-    draw_curve(axes[0], along, prediction, names=("95 % interval", "mixture"))
+    draw_curve(upper, along, prediction, "mixture")
     known = source_colours(() if data is None else data.sources, prediction.experts)
-    colours = {label: known[label] for label in prediction.experts}
-    for label, expert in prediction.experts.items():
+    colours = [known[label] for label in prediction.experts]
+    for colour, (label, expert) in zip(colours, prediction.experts.items(), strict=True):
         # Dashes leave the mixture to be seen where an expert has all the weight.
-        style = {"color": colours[label], "linewidth": 1.2, "linestyle": (0, (4, 2))}
-        draw_line(axes[0], along, expert.mean, label=label, **style)
-    shares = [prediction.weights[label] for label in colours]
-    _draw_shares(axes[1], along, shares, list(colours.values()))
-    axes[0].set_ylabel(predicted(prediction))
-    legend_above(axes[0])
-    axes[1].set(ylabel="weight", ylim=(0, 1))
+        style = {"color": colour, "linewidth": 1.2, "linestyle": (0, (4, 2))}
+        draw_line(upper, along, expert.mean, label=label, **style)
+    _draw_shares(lower, along, [prediction.weights[label] for label in prediction.experts], colours)
+    upper.set_ylabel(predicted(prediction))
+    above = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+    upper.legend(ncols=5, frameon=False, fontsize=9, **above)
+    lower.set(ylabel="weight", ylim=(0, 1))
     if along.distinct > 1:
-        axes[1].set_xlim(along.middle.min(), along.middle.max())
-    set_axis(axes[1], "x", along)
+        lower.set_xlim(along.middle.min(), along.middle.max())
+    along.label_axis(lower, "x")
     return axes
 
 
 def _maps(prediction: Prediction, data: Dataset | None) -> Any:
     """Draw means above weights, an expert in each column and the mixture in the first."""
-    support, experts = prediction.support, prediction.experts
-    across = across_of(coordinates(support))
-    everything = whole_of(prediction, across, "plot_experts")
-    (place,) = slices_of(support[np.flatnonzero(~np.isnan(prediction.mean))], across, 1)
-    means = {"mixture": prediction.mean} | {label: e.mean for label, e in experts.items()}
-    weights = {f"weight of {label}": prediction.weights[label] for label in experts}
-    figure, panels = map_panels(2, len(means), size_of([everything]), 1, 2)
-    rows = place.rows(support, exact=True)
-    limits, beyond = limits_of([values[rows] for values in means.values()]), "neither"
-    seen = None if data is None else of_task(data, prediction.task)
-    coloured = seen is not None and support.kind != "sum"
-    if seen is not None and coloured:
-        limits, beyond = with_points(limits, seen, across, [place])
-    upper = (panels[0], means, limits, FIELD_COLOURS, predicted(prediction), beyond)
-    lower = (panels[1, 1:], weights, (0.0, 1.0), SHARE_COLOURS, "weight", "neither")
-    for row, fields, ends, colours, label, extend in (upper, lower):
-        drawn = None
-        for axes, (title, values) in zip(row, fields.items(), strict=True):
-            regions = regions_on(support, values, across, place, exact=True)
-            found = draw_panel(axes, regions, everything, ends, colours)
-            drawn = drawn if found is None else found
-            axes.set_title(title, fontsize=10)
-            if seen is not None and fields is means:
-                overlay(axes, seen, across, place, limits if coloured else None)
-        figure.colorbar(drawn, ax=list(row), label=label, shrink=0.85, extend=extend)
-    label_outer(panels, np.array([[True] * len(means), [False] + [True] * len(weights)]))
+    sheet = Sheet.of(prediction, data, 1, "plot_experts")
+    (place,) = sheet.places
+    here = place.exactly.rows(sheet.support)
+    means = {"mixture": prediction.mean} | {k: e.mean for k, e in prediction.experts.items()}
+    weights = {f"weight of {k}": prediction.weights[k] for k in prediction.experts}
+    figure, panels = map_panels(2, len(means), [sheet.extent])
+    limits = limits_of(*(values[here] for values in means.values()))
+    upper, lower = ([(*f, place) for f in fields.items()] for fields in (means, weights))
+    sheet.draw(panels[0], upper, Scale(predicted(prediction), limits), coloured=True)
+    shares = Scale("weight", (0.0, 1.0), SHARE_COLOURS)
+    sheet._replace(data=None).draw(panels[1, 1:], lower, shares)
+    panels[1, 0].set_axis_off()
     # A title of the figure has the place above.
-    legend_above(figure, list(panels[0]), below=bool(place.words))
+    label_maps(figure, panels, below=bool(place.words))
     if place.words:
         figure.suptitle(place.words, fontsize=10)
     return panels

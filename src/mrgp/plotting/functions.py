@@ -1,7 +1,7 @@
 """Functions of one input: predictions and data, bias maps, posteriors."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -9,12 +9,11 @@ from jaxtyping import Float
 from mrgp.data import Dataset, Observations
 from mrgp.inference import BiasMap
 from mrgp.plotting.colours import LINE_COLOURS, MODEL_COLOURS, PREDICTION_COLOUR, source_colours
-from mrgp.plotting.coordinates import Coordinate, Slice, coordinates, set_axis, slices_of
+from mrgp.plotting.coordinates import Coordinate, Vector, coordinates, with_units
+from mrgp.plotting.panels import Axes, new_axes, new_panels
+from mrgp.plotting.slices import EVERYWHERE, Slice, slices_of
 from mrgp.prediction import Prediction
 from mrgp.supports import Support
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 GAP = 5.0
 """How many times the steps about it a step is where a curve is broken."""
@@ -27,11 +26,11 @@ FEW_DOTS = 150
 
 def plot_function(
     prediction: Prediction,
-    axes: "Axes | None" = None,
+    axes: Axes | None = None,
     *,
     data: Dataset | None = None,
-    truth: Float[np.ndarray, " n"] | None = None,
-) -> "Axes":
+    truth: Vector | None = None,
+) -> Axes:
     """Draw a prediction along one input: mean, 95 % interval, and the data it was made from.
 
     Values of points are dots, and those of regions bars as wide as the region; sums are divided by
@@ -56,11 +55,15 @@ def plot_function(
         )
     axes = new_axes(axes)
     along = coordinates(prediction.support)[name]
-    draw_curve(axes, along, prediction, truth)
+    draw_curve(axes, along, prediction)
+    if truth is not None:
+        style = {"color": "0.35", "linewidth": 1, "linestyle": "--", "label": "truth"}
+        draw_line(axes, along, np.asarray(truth), **style)
     if data is not None:
         (place,) = slices_of(prediction.support, [name], 1)
-        draw_data(axes, data, prediction, name, place)
-    set_axis(axes, "x", along)
+        sums = prediction.support.kind == "sum"
+        draw_values(axes, data, prediction.task, name, place, raw=sums)
+    along.label_axis(axes, "x")
     axes.set_ylabel(predicted(prediction))
     return axes
 
@@ -68,28 +71,17 @@ def plot_function(
 def input_of(support: Support) -> str | None:
     """Return the one input of a support, or the only one that varies."""
     found = coordinates(support)
-    varying = [name for name, c in found.items() if c.distinct > 1]
-    if len(found) == 1:
-        return next(iter(found))
+    varying = [name for name, c in found.items() if len(found) == 1 or c.distinct > 1]
     return varying[0] if len(varying) == 1 else None
-
-
-def quantity(task: str, units: str | None) -> str:
-    """Return a task with its units.
-
-    >>> quantity("no2", "ug/m3")
-    'no2 (ug/m3)'
-    """
-    return f"{task} ({units})" if units else task
 
 
 def predicted(prediction: Prediction) -> str:
     """Return what was predicted, with its units; sums are called so."""
-    said = quantity(prediction.task, prediction.units)
+    said = with_units(prediction.task, prediction.units)
     return f"sum of {said}" if prediction.support.kind == "sum" else said
 
 
-def per_unit(observed: Observations) -> Float[np.ndarray, " n"]:
+def per_unit(observed: Observations) -> Vector:
     """Return values that compare with the field's: sums are divided by the measure of their region.
 
     >>> import mrgp
@@ -118,44 +110,24 @@ def of_task(data: Dataset, task: str) -> Dataset:
     return data.dropna().select(task=[task])
 
 
-def new_axes(axes: "Axes | None") -> "Axes":
-    """Return the axes given, or new ones."""
-    if axes is not None:
-        return axes
-    from matplotlib import pyplot
-
-    return pyplot.subplots(layout="constrained")[1]
-
-
-def draw_curve(
-    axes: "Axes",
-    along: Coordinate,
-    prediction: Prediction,
-    truth: Float[np.ndarray, " n"] | None = None,
-    names: tuple[str, str] = ("95 % interval", "mean"),
-) -> None:
-    """Draw the mean of a prediction over its 95 % interval."""
+def draw_curve(axes: Axes, along: Coordinate, prediction: Prediction, name: str = "mean") -> None:
+    """Draw the mean of a prediction, by some name, over its 95 % interval."""
     if np.isnan(prediction.mean).all():
         raise ValueError(
             f"There are no values of {prediction.task} to draw; all that were predicted are NaN."
         )
     low, high = prediction.interval(0.95)
     x, lower, upper = broken(along, low, high)
-    band = {"color": PREDICTION_COLOUR, "alpha": 0.25, "linewidth": 0, "label": names[0]}
-    axes.fill_between(x, lower, upper, **band)
+    style = {"color": PREDICTION_COLOUR, "alpha": 0.25, "linewidth": 0}
+    axes.fill_between(x, lower, upper, label="95 % interval", **style)
     alone = alone_along(along)
     if alone.any():
         at = along.middle[alone]
         axes.vlines(at, low[alone], high[alone], color=PREDICTION_COLOUR, alpha=0.5, linewidth=2)
-    draw_line(axes, along, prediction.mean, color=PREDICTION_COLOUR, linewidth=1.6, label=names[1])
-    if truth is not None:
-        style = {"color": "0.35", "linewidth": 1, "linestyle": "--", "label": "truth"}
-        draw_line(axes, along, np.asarray(truth), **style)
+    draw_line(axes, along, prediction.mean, color=PREDICTION_COLOUR, linewidth=1.6, label=name)
 
 
-def draw_line(
-    axes: "Axes", along: Coordinate, values: Float[np.ndarray, " n"], **style: Any
-) -> None:
+def draw_line(axes: Axes, along: Coordinate, values: Vector, **style: Any) -> None:
     """Draw values along an input as a line with gaps, and those that stand alone as dots."""
     axes.plot(*broken(along, values), **style)
     alone = alone_along(along)
@@ -164,56 +136,38 @@ def draw_line(
         axes.plot(at, values[alone], ".", color=style["color"], markersize=7.0, zorder=2.5)
 
 
-def draw_data(
-    axes: "Axes", data: Dataset, prediction: Prediction, name: str, place: Slice | None = None
+def draw_values(
+    axes: Axes, data: Dataset, task: str, name: str, place: Slice = EVERYWHERE, *, raw: bool = False
 ) -> None:
-    """Draw the observed values of what was predicted, over the prediction."""
-    seen, sums = of_task(data, prediction.task), prediction.support.kind == "sum"
+    """Draw the observed values of a task along one input: dots for points, bars for regions.
+
+    Sources have the colours of the whole dataset. Sums are divided by the measure of their region,
+    unless they are drawn `raw`, beside predicted sums.
+    """
+    colours, seen = source_colours(data.sources), of_task(data, task)
     others = [o.name for o in seen if o.support.kind != "sum"]
-    if sums and others:
+    if raw and others:
         raise ValueError(
             f"data= has points or means, of {others}, and the prediction is of sums: they have no"
             " scale in common. Predict means, or leave those sources out, as by"
             " data.select(source=...)."
         )
-    _draw_sources(axes, seen, data, name, place, raw=sums)
-
-
-def draw_values(axes: "Axes", data: Dataset, task: str, name: str) -> None:
-    """Draw the observed values of a task along one input: dots for points, bars for regions.
-
-    Sums are divided by the measure of their region.
-    """
-    _draw_sources(axes, of_task(data, task), data, name)
-
-
-def _draw_sources(
-    axes: "Axes",
-    several: Dataset,
-    whole: Dataset,
-    name: str,
-    place: Slice | None = None,
-    *,
-    raw: bool = False,
-) -> None:
-    """Draw sources in the colours they have in the whole dataset; `raw` leaves sums as they are."""
-    colours = source_colours(whole.sources)
-    for observed in several:
-        rows = np.ones(len(observed), bool) if place is None else place.rows(observed.support)
+    for observed in seen:
+        rows = place.rows(observed.support)
         if not rows.any():
             continue
-        c, y = coordinates(observed.support)[name], observed.y if raw else per_unit(observed)
-        lower, upper, y = c.lower[rows], c.upper[rows], y[rows]
+        c = coordinates(observed.support)[name].take(rows)
+        y = (observed.y if raw else per_unit(observed))[rows]
         label = observed.name if raw else spoken(observed)
         style = {"color": colours[observed.name], "label": label, "zorder": 3}
-        if np.all(upper > lower):
-            axes.hlines(y, lower, upper, linewidth=2, **style)
+        if np.all(c.upper > c.lower):
+            axes.hlines(y, c.lower, c.upper, linewidth=2, **style)
         else:
             size = 5.0 if len(y) <= FEW_DOTS else 3.5
-            axes.plot(0.5 * (lower + upper), y, ".", markersize=size, **style)
+            axes.plot(c.middle, y, ".", markersize=size, **style)
 
 
-def broken(along: Coordinate, *several: Float[np.ndarray, " n"]) -> list[np.ndarray]:
+def broken(along: Coordinate, *several: Vector) -> list[np.ndarray]:
     """Return places in ascending order, and values there, with NaN where there is a gap."""
     order = np.argsort(along.middle, kind="stable")
     x = along.middle[order]
@@ -231,7 +185,7 @@ def alone_along(along: Coordinate) -> np.ndarray:
     return alone
 
 
-def _gaps(x: Float[np.ndarray, " n"]) -> np.ndarray:
+def _gaps(x: Vector) -> np.ndarray:
     """Return the places before which values in ascending order leave a gap.
 
     A step is compared with those about it: steps may grow along an input, as on a log grid.
@@ -247,23 +201,7 @@ def _gaps(x: Float[np.ndarray, " n"]) -> np.ndarray:
     return 1 + moved[steps > GAP * np.maximum(np.nanmedian(about, 1), nearest)]
 
 
-def legend_above(target: Any, axes: Sequence["Axes"] | None = None, *, below: bool = False) -> None:
-    """Put one legend above a figure, or above axes, where it covers nothing, or `below` one."""
-    entries: dict[str, Any] = {}
-    for one in [target] if axes is None else axes:
-        handles, labels = one.get_legend_handles_labels()
-        entries |= dict(zip(labels, handles, strict=True))
-    if not entries:
-        return
-    place: dict[str, Any] = {"loc": f"outside {'lower' if below else 'upper'} center"}
-    if axes is None:
-        place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
-    target.legend(
-        entries.values(), entries, frameon=False, ncols=min(len(entries), 5), fontsize=9, **place
-    )
-
-
-def plot_bias_map(bias_map: BiasMap, axes: "Axes | None" = None) -> "Axes":
+def plot_bias_map(bias_map: BiasMap, axes: Axes | None = None) -> Axes:
     """Draw the target against a source's value, with the 95 % interval and the line of no bias.
 
     >>> import mrgp
@@ -279,12 +217,17 @@ def plot_bias_map(bias_map: BiasMap, axes: "Axes | None" = None) -> "Axes":
     axes.plot(values, bias_map.mean, color=LINE_COLOURS[0], label="learned map")
     if bias_map.units == bias_map.source_units:
         axes.plot(values, values, color="0.6", linewidth=1, linestyle="--", label="no bias")
-    axes.set_xlabel(quantity(bias_map.source, bias_map.source_units))
-    axes.set_ylabel(quantity(bias_map.target, bias_map.units))
-    place = ", ".join(f"{name} = {value:.4g}" for name, value in bias_map.at.items())
-    axes.set_title(f"{bias_map.source} to {bias_map.target}" + (f" at {place}" if place else ""))
+    axes.set_xlabel(with_units(bias_map.source, bias_map.source_units))
+    axes.set_ylabel(with_units(bias_map.target, bias_map.units))
+    axes.set_title(map_title(bias_map))
     axes.legend(frameon=False)
     return axes
+
+
+def map_title(bias_map: BiasMap) -> str:
+    """Say from which source to which target a map goes, and where it is looked at."""
+    place = ", ".join(f"{name} = {value:.4g}" for name, value in bias_map.at.items())
+    return f"{bias_map.source} to {bias_map.target}" + (f" at {place}" if place else "")
 
 
 def plot_posteriors(
@@ -293,7 +236,7 @@ def plot_posteriors(
     draws: Mapping[str, Mapping[str, Float[np.ndarray, " _"]]],
     names: Mapping[str, str],
     *,
-    truth: Float[np.ndarray, " n"] | None = None,
+    truth: Vector | None = None,
 ) -> Any:
     """Draw posteriors of a function of one input, and of parameters, under several models.
 
@@ -308,37 +251,35 @@ def plot_posteriors(
     >>> figure.axes[1].get_xlabel()
     'noise sd (ppb) (log axis)'
     """
-    import matplotlib.pyplot as plt
-
     if len(functions) > len(MODEL_COLOURS) or len(names) > 3:
         raise ValueError(
             f"plot_posteriors draws up to {len(MODEL_COLOURS)} models and 3 parameters; got"
             f" {len(functions)} and {len(names)}."
         )
-    figure, axes = plt.subplots(2, 2, figsize=(9.0, 6.4), layout="constrained")
-    panels = axes.ravel()
+    figure, panels = new_panels(2, 2, height=6.4)
+    first, *others = panels.flat
     along = next(iter(coordinates(support).values()))
     x = along.middle
     for colour, (model, latent) in zip(MODEL_COLOURS, functions.items(), strict=False):
-        panels[0].plot(x, latent.mean, color=colour, linewidth=1.4, label=model)
+        first.plot(x, latent.mean, color=colour, linewidth=1.4, label=model)
         for side in (-2, 2):
             edge = latent.mean + side * latent.std
-            panels[0].plot(x, edge, color=colour, linewidth=0.8, linestyle="--")
+            first.plot(x, edge, color=colour, linewidth=0.8, linestyle="--")
     if truth is not None:
-        panels[0].plot(x, truth, color="0.6", linewidth=2.5, zorder=0, label="truth")
-    panels[0].set_ylabel("f: mean, and 2 sd either side (dashed)")
-    set_axis(panels[0], "x", along)
+        first.plot(x, truth, color="0.6", linewidth=2.5, zorder=0, label="truth")
+    first.set_ylabel("f: mean, and 2 sd either side (dashed)")
+    along.label_axis(first, "x")
     figure.legend(loc="outside upper center", ncols=3, fontsize=9)
-    for axes_, (key, name) in zip(panels[1:], names.items(), strict=False):
+    for axes, (key, name) in zip(others, names.items(), strict=False):
         for colour, by_parameter in zip(MODEL_COLOURS, draws.values(), strict=False):
             at, density = _log_density_curve(by_parameter[key])
-            axes_.plot(at, density / density.max(), color=colour, linewidth=1.4)
-        set_log(axes_)
-        axes_.set(xlabel=f"{name} (log axis)", ylabel="density / its maximum", ylim=(0, None))
+            axes.plot(at, density / density.max(), color=colour, linewidth=1.4)
+        set_log(axes)
+        axes.set(xlabel=f"{name} (log axis)", ylabel="density / its maximum", ylim=(0, None))
     return figure
 
 
-def set_log(axes: "Axes", subs: tuple[int, ...] = (1, 2, 5)) -> None:
+def set_log(axes: Axes, subs: tuple[int, ...] = (1, 2, 5)) -> None:
     """Make the x axis logarithmic, with plain numbers at its ticks."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -348,9 +289,7 @@ def set_log(axes: "Axes", subs: tuple[int, ...] = (1, 2, 5)) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _log_density_curve(
-    values: Float[np.ndarray, " k"],
-) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+def _log_density_curve(values: np.ndarray) -> tuple[Vector, Vector]:
     """Return where positive values lie, and the density of their logarithm there."""
     from scipy.stats import gaussian_kde
 

@@ -1,25 +1,19 @@
 """Datasets: every source as what it is, cells, polygons and points, bars and dots."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from mrgp.data import Dataset, Observations
-from mrgp.plotting.colours import FIELD_COLOURS, source_markers
-from mrgp.plotting.coordinates import (
-    Coordinate,
-    Slice,
-    across_of,
-    coordinates,
-    joined,
-    set_axis,
-    slices_of,
-)
-from mrgp.plotting.functions import draw_values, legend_above, per_unit, quantity, spoken
-from mrgp.plotting.maps import MOST_MAPS, without_outliers
-from mrgp.plotting.panels import WIDTH, label_outer, map_panels, say_empty
-from mrgp.plotting.regions import Regions, draw_regions, regions_on, set_map, size_of
+from mrgp.plotting.colours import source_markers
+from mrgp.plotting.coordinates import Coordinate, across_of, coordinates, with_units
+from mrgp.plotting.functions import draw_values, spoken
+from mrgp.plotting.maps import MOST_MAPS
+from mrgp.plotting.panels import legend_above, new_panels
+from mrgp.plotting.shapes import regions_of
+from mrgp.plotting.sheets import Map, Scale, draw_maps, label_maps, map_panels, without_outliers
+from mrgp.plotting.slices import EVERYWHERE, Slice, slices_of
 
 
 def plot_dataset(data: Dataset) -> Any:
@@ -38,125 +32,75 @@ def plot_dataset(data: Dataset) -> Any:
     ('day', [3.0, 5.0])
     """
     seen = data.dropna()
-    inputs = [coordinates(o.support) for o in seen]
-    varying = [name for name in inputs[0] if _varies([found[name] for found in inputs])]
+    several = [coordinates(o.support) for o in seen]
+    inputs = {name: [found[name] for found in several] for name in several[0]}
+    varying = [name for name, along in inputs.items() if _varies(along)]
     if len(varying) <= 1:
-        return _curves(seen, varying[0] if varying else next(iter(inputs[0])))
-    across = across_of({name: joined([found[name] for found in inputs]) for name in inputs[0]})
+        return _curves(seen, varying[0] if varying else next(iter(inputs)))
+    across = across_of({name: Coordinate.join(along) for name, along in inputs.items()})
     if set(varying) <= set(across):
-        return _side_by_side(seen, across)
-    return _over_time(seen, across)
+        return _maps(seen, across, _side_by_side(seen))
+    return _maps(seen, across, _over_time(seen, across))
 
 
 def _varies(several: Sequence[Coordinate]) -> bool:
     """Tell whether sources differ along an input: not where each has one place, all in common."""
-    if any(c.distinct > 1 for c in several):
-        return True
-    return bool(max(c.lower[0] for c in several) > min(c.upper[0] for c in several) + 1e-9)
+    apart = max(c.lower[0] for c in several) > min(c.upper[0] for c in several) + 1e-9
+    return bool(apart) or any(c.distinct > 1 for c in several)
 
 
 def _curves(data: Dataset, name: str) -> Any:
     """Draw all sources of a task along one input in one panel."""
-    import matplotlib.pyplot as plt
-
-    figure, panels = plt.subplots(
-        len(data.tasks),
-        figsize=(WIDTH, 0.6 + 2.6 * len(data.tasks)),
-        sharex=True,
-        squeeze=False,
-        layout="constrained",
-    )
+    count = len(data.tasks)
+    figure, panels = new_panels(count, height=0.6 + 2.6 * count, sharex=True)
     for axes, task in zip(panels[:, 0], data.tasks, strict=True):
         draw_values(axes, data, task, name)
-        axes.set_ylabel(quantity(task, data.units[task]))
-    set_axis(panels[-1, 0], "x", coordinates(data.supports[0])[name])
-    legend_above(figure, list(panels[:, 0]))
+        axes.set_ylabel(with_units(task, data.units[task]))
+    coordinates(data.supports[0])[name].label_axis(panels[-1, 0], "x")
+    legend_above(figure, panels[:, 0])
     return figure
 
 
-class Cell(NamedTuple):
-    """A source at a place: what is drawn in one panel, and under which title."""
-
-    observed: Observations
-    place: Slice
-    title: str
-    exact: bool = False
-
-    def regions(self, across: tuple[str, str]) -> Regions | None:
-        """Return the regions of the source that are drawn."""
-        o = self.observed
-        return regions_on(o.support, per_unit(o), across, self.place, exact=self.exact)
+Rows = list[list[tuple[Observations, Slice] | None]]
+"""What is drawn in each panel: a source, at a place."""
 
 
-Rows = list[list[Cell | None]]
+def _side_by_side(data: Dataset) -> dict[str, Rows]:
+    """Return a row for each task, and a map for each source."""
+    known = {o.process: (o, EVERYWHERE) for o in data}
+    return {task: [[known.get((source, task)) for source in data.sources]] for task in data.tasks}
 
 
-def _side_by_side(data: Dataset, across: tuple[str, str]) -> Any:
-    """Draw a row for each task, and a map for each source."""
-    cells: Rows = [
-        [
-            Cell(o, Slice(), spoken(o)) if (o := _of(data, source, task)) else None
-            for source in data.sources
-        ]
-        for task in data.tasks
-    ]
-    return _draw(data, across, cells)
-
-
-def _over_time(data: Dataset, across: tuple[str, str]) -> Any:
-    """Draw a row for each source of each task, and a map for each of a few times of the task."""
-    rows: Rows = []
+def _over_time(data: Dataset, across: tuple[str, str]) -> dict[str, Rows]:
+    """Return a row for each source of each task, and a map for each of a few times of the task."""
+    rows: dict[str, Rows] = {}
     for task in data.tasks:
         several = [o for o in data if o.task == task]
         # The source of the fewest times says which: the others have values there too, most likely.
-        counts = [len(slices_of(o.support, across, len(o))) for o in several]
-        rarest = several[int(np.argmin(counts))]
+        rarest = min(several, key=lambda o: len(slices_of(o.support, across, len(o))))
         places = slices_of(rarest.support, across, MOST_MAPS)
-        made: Rows = [
-            [Cell(o, p, f"{spoken(o)}\n{p.words}".strip(), o is rarest) for p in places]
-            for o in several
-        ]
-        rows += made
-    most = max(map(len, rows))
-    return _draw(data, across, [row + [None] * (most - len(row)) for row in rows])
+        rows[task] = [[(o, p.exactly if o is rarest else p) for p in places] for o in several]
+    return rows
 
 
-def _of(data: Dataset, source: str, task: str) -> Observations | None:
-    return next((o for o in data if o.process == (source, task)), None)
+def _maps(data: Dataset, across: tuple[str, str], rows: dict[str, Rows]) -> Any:
+    """Draw rows of maps over one extent, with one colour scale for each task."""
+    extent = [r for o in data if (r := regions_of(o, across)) is not None]
+    count = sum(map(len, rows.values()))
+    wide = max(len(row) for several in rows.values() for row in several)
+    figure, panels = map_panels(count, wide, extent)
+    markers, left = source_markers(data.sources), iter(panels)
 
+    def drawn(o: Observations, place: Slice) -> Map:
+        title = f"{spoken(o)}\n{place.words}".strip()
+        return Map(title, regions_of(o, across, place), extent, markers[o.name])
 
-def _draw(data: Dataset, across: tuple[str, str], cells: Rows) -> Any:
-    """Draw rows of maps over one extent, with one colour scale and bar for each task."""
-    found = [[cell and cell.regions(across) for cell in row] for row in cells]
-    everything = [r for o in data if (r := regions_on(o.support, per_unit(o), across)) is not None]
-    figure, panels = map_panels(len(cells), len(cells[0]), size_of(everything), 1, 2)
-    markers = source_markers(data.sources)
-    scales = _scales(cells, found)
-    for panel_row, row, regions_row in zip(panels, cells, found, strict=True):
-        task = next(cell.observed.task for cell in row if cell)
-        drawn = None
-        for axes, cell, regions in zip(panel_row, row, regions_row, strict=True):
-            if cell is None:
-                continue
-            set_map(axes, everything)
-            axes.set_title(cell.title, fontsize=10)
-            if regions is None:
-                say_empty(axes)
-                continue
-            marker = markers[cell.observed.name]
-            drawn = draw_regions(axes, regions, scales[task][:2], FIELD_COLOURS, marker=marker)
-        if drawn is not None:
-            label, beyond = quantity(task, data.units[task]), scales[task][2]
-            figure.colorbar(drawn, ax=list(panel_row), label=label, shrink=0.85, extend=beyond)
-    label_outer(panels, np.array([[cell is not None for cell in row] for row in cells]))
+    for task, several in rows.items():
+        maps = [[cell and drawn(*cell) for cell in row] for row in several]
+        values = [one.regions.values for row in maps for one in row if one and one.regions]
+        limits, beyond = without_outliers(np.concatenate(values))
+        scale = Scale(with_units(task, data.units[task]), limits, beyond=beyond)
+        for row in maps:
+            draw_maps(next(left), row, scale)
+    label_maps(figure, panels)
     return figure
-
-
-def _scales(cells: Rows, found: Any) -> dict[str, tuple[float, float, str]]:
-    """Return the limits of the colours of each task, from the values that are drawn."""
-    values: dict[str, list[np.ndarray]] = {}
-    for row, regions_row in zip(cells, found, strict=True):
-        for cell, regions in zip(row, regions_row, strict=True):
-            if cell is not None and regions is not None:
-                values.setdefault(cell.observed.task, []).append(regions.values)
-    return {task: without_outliers(np.concatenate(several)) for task, several in values.items()}

@@ -1,64 +1,44 @@
-"""Figures of several maps: their panels, and which of them have labels."""
+"""Figures of several panels, and legends that cover none of them."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mrgp.plotting.regions import Regions, draw_regions, set_map
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+else:
+    # Pictures load matplotlib where they are drawn.
+    Axes = Any
 
 WIDTH = 9.0
 
 
-def map_panels(
-    rows: int, columns: int, height: float, bars: int, lines: int = 1
+def new_panels(
+    rows: int, columns: int = 1, *, height: float, width: float = WIDTH, **more: Any
 ) -> tuple[Any, np.ndarray]:
-    """Return a figure with panels for maps that are so high for their width.
-
-    `bars` is the number of colour bars side by side, and `lines` that of the lines of titles.
-    """
+    """Return a figure, so many inches high, with rows and columns of panels."""
     import matplotlib.pyplot as plt
 
-    wide = min(WIDTH, 4.6 * columns)
-    # Inches that ticks, labels and bars take.
-    each = (wide - 0.7 - 0.95 * bars) / columns * height + 0.15 + 0.2 * lines
-    return plt.subplots(
-        rows, columns, figsize=(wide, each * rows + 0.8), squeeze=False, layout="compressed"
-    )
+    style = {"figsize": (width, height), "squeeze": False, "layout": "constrained"} | more
+    return plt.subplots(rows, columns, **style)
 
 
-def draw_panel(
-    axes: "Axes",
-    regions: Regions | None,
-    everything: Regions,
-    limits: tuple[float, float],
-    colours: str,
-) -> Any:
-    """Draw one map of several; where there are no regions it says so, over the extent of all."""
-    set_map(axes, [regions or everything])
-    if regions is None:
-        say_empty(axes)
-        return None
-    return draw_regions(axes, regions, limits, colours)
+def new_axes(axes: Axes | None) -> Axes:
+    """Return the axes given, or new ones."""
+    if axes is not None:
+        return axes
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(layout="constrained")[1]
 
 
-def say_empty(axes: "Axes") -> None:
-    """Say that a map has nothing to show."""
-    axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center", color="0.4")
-
-
-def label_outer(panels: np.ndarray, occupied: np.ndarray) -> None:
-    """Leave the labels of axes to the first map of each row and the last of each column."""
-    for (i, j), axes in np.ndenumerate(panels):
-        if not occupied[i, j]:
-            axes.set_axis_off()
-            continue
-        hidden = {"x": occupied[i + 1 :, j].any(), "y": occupied[i, :j].any()}
-        for side, inside in hidden.items():
-            if inside:
-                axis = getattr(axes, f"{side}axis")
-                axis.set_label_text("")
-                axis.set_tick_params(labelbottom=False, labelleft=False)
-                axis.offsetText.set_visible(False)
+def legend_above(figure: Any, panels: Iterable[Axes], *, below: bool = False) -> None:
+    """Put one legend of all panels above them, or `below`, where it covers nothing."""
+    entries: dict[str, Any] = {}
+    for axes in panels:
+        handles, labels = axes.get_legend_handles_labels()
+        entries |= dict(zip(labels, handles, strict=True))
+    if entries:
+        place = f"outside {'lower' if below else 'upper'} center"
+        figure.legend(entries.values(), entries, loc=place, ncols=5, frameon=False, fontsize=9)

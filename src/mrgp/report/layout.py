@@ -1,4 +1,4 @@
-"""Which inputs a page shows: one as a curve, two as a map, and one more with a slider."""
+"""Which inputs a page shows, as a curve, a map and a slider; and the grid it shows them on."""
 
 import dataclasses
 from typing import Any
@@ -6,15 +6,21 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from mrgp.data import Dataset
 from mrgp.inference import Fit
 from mrgp.io.quantities import restore
 from mrgp.io.sides import Side, sides_of, tensor
-from mrgp.plotting.coordinates import PAIRS
+from mrgp.plotting.coordinates import Vector, pairs_of_place, with_units
+from mrgp.plotting.slices import evenly
 from mrgp.selection.folds import CLOCKS
-from mrgp.supports import Axis, Boxes, Points, Support
+from mrgp.supports import Axis, Boxes, Points, Support, bounds_of, points
 
 DEGREES = {"longitude": "°E", "latitude": "°N"}
 MOST_CELLS = 2_000_000
+MOST_ACROSS, LEAST_ACROSS, MOST_STEPS, CURVE = 60, 12, 24, 400
+MARGIN = 0.03
+UNEVEN = 8.0
+"""How many times longer one side of a map may be before cells need not be square."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,12 +41,17 @@ class Layout:
         """Return the layout of a fit: longitude and latitude as a map, time with a slider."""
         added = {name for field in fit.covariates or () for name in field.names}
         names = tuple(name for name in fit.inputs if name not in added)
-        known = fit.axes or (None,) * len(names)
-        axes = tuple(known[d] if d < len(known) else None for d in range(len(names)))
-        clock = _clock(names, axes)
+        axes = (*(fit.axes or ()), *(None,) * len(names))[: len(names)]
         if len(names) == 1:
             return cls(names, axes, (0,), None, ())
-        across = _pair(names, axes, clock)
+        dated = [d for d, axis in enumerate(axes) if axis is not None and axis.quantity == "time"]
+        named = [d for d, name in enumerate(names) if name.lower() in CLOCKS]
+        clock = next(iter([*dated, *named]), None)
+        pairs = pairs_of_place(dict(zip(names, axes, strict=True)))
+        order = [d for d in range(len(names)) if d != clock]
+        if clock is not None and len(names) == 2:
+            order.insert(0, clock)
+        across = tuple(map(names.index, pairs[0])) if pairs else tuple(order[:2])
         others = [d for d in range(len(names)) if d not in across]
         along = clock if clock in others else next(iter(others), None)
         return cls(names, axes, across, along, tuple(d for d in others if d != along))
@@ -50,37 +61,13 @@ class Layout:
         axis = self.axes[d]
         if axis is None:
             return self.names[d]
-        if axis.quantity == "time":
-            return f"{self.names[d]} ({axis.zone or 'UTC'})"
-        return f"{self.names[d]} ({DEGREES[axis.quantity]})"
+        zone = axis.zone or "UTC"
+        return with_units(self.names[d], zone if self.is_time(d) else DEGREES[axis.quantity])
 
     def is_time(self, d: int) -> bool:
         """Tell whether an input has dates."""
         axis = self.axes[d]
         return axis is not None and axis.quantity == "time"
-
-
-def _clock(names: tuple[str, ...], axes: tuple[Axis | None, ...]) -> int | None:
-    dated = [d for d, axis in enumerate(axes) if axis is not None and axis.quantity == "time"]
-    named = [d for d, name in enumerate(names) if name.lower() in CLOCKS]
-    return next(iter([*dated, *named]), None)
-
-
-def _pair(
-    names: tuple[str, ...], axes: tuple[Axis | None, ...], clock: int | None
-) -> tuple[int, int]:
-    """Return the two inputs of a map, the one to the right first."""
-    quantities = [axis.quantity if axis else None for axis in axes]
-    if "longitude" in quantities and "latitude" in quantities:
-        return quantities.index("longitude"), quantities.index("latitude")
-    lowered = [name.lower() for name in names]
-    for east, north in PAIRS:
-        if east in lowered and north in lowered:
-            return lowered.index(east), lowered.index(north)
-    if len(names) == 2:
-        return (clock, 1 - clock) if clock is not None else (0, 1)
-    first, second, *_ = (d for d in range(len(names)) if d != clock)
-    return first, second
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,20 +102,13 @@ class Grid:
                 f"{where} varies along {several[0]!r}; a page has a map over two inputs and a"
                 " slider for a third. Give the others one value each."
             )
-        index = np.empty(len(rows), int)
-        index[rows] = np.arange(len(rows))
-        order = [*layout.held, *([] if layout.along is None else [layout.along])]
-        order += list(reversed(layout.across))
-        index = index.reshape(shape).transpose(order)
+        slider = () if layout.along is None else (layout.along,)
+        order = (*layout.held, *slider, *reversed(layout.across))
+        index = np.argsort(rows).reshape(shape).transpose(order)
         steps = 1 if layout.along is None else shape[layout.along]
         return cls(support, layout, tuple(sides), index.reshape(steps, -1, shape[layout.across[0]]))
 
-    @property
-    def steps(self) -> int:
-        """How many steps the slider has."""
-        return self.index.shape[0]
-
-    def middles(self, d: int) -> Float[np.ndarray, " n"]:
+    def middles(self, d: int) -> Vector:
         """Return the middles along an input in plain numbers: degrees, seconds, or as given."""
         side = self.sides[d]
         return plain(0.5 * (side.lower + side.upper), side.axis)
@@ -139,19 +119,63 @@ class Grid:
         return written(0.5 * (side.lower + side.upper), side.axis)
 
 
-def plain(numbers: Float[np.ndarray, " n"], axis: Axis | None) -> Float[np.ndarray, " n"]:
+def default_grid(layout: Layout, data: Dataset | None) -> Support:
+    """Return a grid over the extent of the data: 60 cells along its longer side, and 24 times.
+
+    Times are those of the first source, evenly chosen where there are more. In the numbers of the
+    fit.
+    """
+    if data is None:
+        raise ValueError(
+            "write_report: the fit does not keep its data, so that there is no extent to draw a"
+            " grid over. Give grid= (--grid on the command line), or the data of the fit as data=."
+        )
+    low, high = bounds_of(data.supports)
+    low, high = np.where(high > low, low, low - 0.5), np.where(high > low, high, high + 0.5)
+    first, last = (np.asarray(bound) for bound in data.supports[0].bounds)
+    middles = 0.5 * (first + last)[:, : len(layout.names)]
+    # What the page holds has one value.
+    sides: list[Vector] = [np.atleast_1d(np.median(column)) for column in middles.T]
+    if len(layout.across) == 1:
+        sides[0] = np.linspace(low[0], high[0], CURVE)
+    else:
+        across = list(layout.across)
+        margin = MARGIN * (high - low)
+        counts = _counts((high - low)[across])
+        low, high = low - margin, high + margin
+        for d, count in zip(across, counts, strict=True):
+            sides[d] = low[d] + (np.arange(count) + 0.5) / count * (high[d] - low[d])
+    if layout.along is not None:
+        # When the source has values: instants, or the middles of windows.
+        there = np.unique(np.round(middles[:, layout.along], 9))
+        sides[layout.along] = there[evenly(len(there), MOST_STEPS)]
+    mesh = np.meshgrid(*sides, indexing="ij")
+    made = points(np.column_stack([part.ravel() for part in mesh]), inputs=layout.names)
+    return dataclasses.replace(made, axes=layout.axes if any(layout.axes) else None)
+
+
+def _counts(lengths: Float[np.ndarray, " 2"]) -> list[int]:
+    """Return how many cells lie along each side, so that cells are square where they can be."""
+    if lengths.max() > UNEVEN * lengths.min():
+        return [MOST_ACROSS, MOST_ACROSS]
+    counts = np.rint(MOST_ACROSS * lengths / lengths.max())
+    return [max(int(count), LEAST_ACROSS) for count in counts]
+
+
+def plain(numbers: Vector, axis: Axis | None) -> Vector:
     """Return numbers of an axis in the units of its quantity: degrees, seconds since 1970."""
     return numbers if axis is None else axis.origin + axis.step * numbers
 
 
-def written(numbers: Float[np.ndarray, " n"], axis: Axis | None) -> list[Any]:
+def written(numbers: Vector, axis: Axis | None) -> list[Any]:
     """Return numbers of an axis as a page writes them: dates in their zone, degrees, numbers.
 
     >>> written(np.array([36.5]), Axis("time", 0.0, 3600.0, "h"))
     ['1970-01-02 12:30']
     """
+    found = restore(numbers, axis)
     if axis is not None and axis.quantity == "time":
-        dates = restore(numbers, axis)
-        whole = all(date.second == 0 and date.microsecond == 0 for date in dates)
-        return list(dates.strftime("%Y-%m-%d %H:%M" if whole else "%Y-%m-%d %H:%M:%S"))
-    return [float(f"{value:.9g}") for value in plain(numbers, axis)]
+        whole = all(date.second == 0 and date.microsecond == 0 for date in found)
+        return list(found.strftime("%Y-%m-%d %H:%M" if whole else "%Y-%m-%d %H:%M:%S"))
+    # A zero has no sign.
+    return [float(f"{value:.9g}") + 0.0 for value in found]

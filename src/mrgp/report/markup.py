@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 NUMBER = ' class="number"'
+COLUMN, ROW = 'th scope="col"', 'th scope="row"'
 
 
 def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -16,21 +17,19 @@ def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) ->
     '<table><caption>Sizes</caption>'
     """
     right = [any(_is_number(row[i]) for row in rows) for i in range(len(header))]
-    head = "".join(
-        f'<th scope="col"{NUMBER if number else ""}>{escape(name)}</th>'
-        for name, number in zip(header, right, strict=True)
-    )
-    lines = ['<div class="wide" tabindex="0" role="group" aria-label="' + escape(caption) + '">']
+    head = "".join(_cell(COLUMN, *pair) for pair in zip(header, right, strict=True))
+    lines = [f'<div class="wide" tabindex="0" role="group" aria-label="{escape(caption)}">']
     lines.append(f"<table><caption>{escape(caption)}</caption>")
     lines.append(f"<thead><tr>{head}</tr></thead><tbody>")
     for first, *others in rows:
-        cells = "".join(_cell(value) for value in others)
-        lines.append(f'<tr><th scope="row">{escape(text(first))}</th>{cells}</tr>')
+        cells = "".join(_cell("td", value, _is_number(value)) for value in others)
+        lines.append(f"<tr>{_cell(ROW, first, False)}{cells}</tr>")
     return "\n".join([*lines, "</tbody></table></div>"])
 
 
-def _cell(value: Any) -> str:
-    return f"<td{NUMBER if _is_number(value) else ''}>{escape(text(value))}</td>"
+def _cell(tag: str, value: Any, right: bool) -> str:
+    """Return a cell, whose tag may have a scope; numbers stand to the right."""
+    return f"<{tag}{NUMBER if right else ''}>{escape(text(value))}</{tag[:2]}>"
 
 
 def _is_number(value: Any) -> bool:
@@ -48,10 +47,9 @@ def text(value: Any) -> str:
     return str(value)
 
 
-def paragraph(words: str, kind: str = "") -> str:
+def paragraph(words: str) -> str:
     """Return a paragraph."""
-    named = f' class="{escape(kind)}"' if kind else ""
-    return f"<p{named}>{escape(words)}</p>"
+    return f"<p>{escape(words)}</p>"
 
 
 def listing(items: Sequence[str]) -> str:
@@ -64,12 +62,11 @@ def lines(words: str) -> str:
     return f"<pre>{escape(words)}</pre>"
 
 
-def heading(level: int, words: str, name: str = "") -> str:
-    """Return a heading, with a name that links reach."""
-    named = f' id="{escape(name)}"' if name else ""
-    return f"<h{level}{named}>{escape(words)}</h{level}>"
+def heading(level: int, words: str) -> str:
+    """Return a heading."""
+    return f"<h{level}>{escape(words)}</h{level}>"
 
 
-def chart(name: str, label: str, kind: str = "chart") -> str:
+def chart(name: str, label: str) -> str:
     """Return the place of a drawing, with words for those who do not see it."""
-    return f'<div class="{kind}" id="{escape(name)}" role="img" aria-label="{escape(label)}"></div>'
+    return f'<div class="chart" id="{escape(name)}" role="img" aria-label="{escape(label)}"></div>'

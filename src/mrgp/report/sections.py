@@ -1,4 +1,4 @@
-"""The sections of a page in words and tables: data, model, checks."""
+"""The sections of a page in words and tables: data, model, checks, and what each source is like."""
 
 import re
 from typing import Any
@@ -6,11 +6,16 @@ from typing import Any
 import numpy as np
 
 from mrgp.data import Dataset, Observations
-from mrgp.inference import Fit
+from mrgp.evaluation import LEVELS
+from mrgp.inference import BiasMap, Fit
+from mrgp.models import Tree
 from mrgp.parameters import at_limit
-from mrgp.report.checks import FEW, Check
+from mrgp.plotting.coordinates import with_units
+from mrgp.plotting.functions import map_title
+from mrgp.plotting.learned import lengthscale_inputs, noise_sds, unit_of
 from mrgp.report.layout import Layout, written
 from mrgp.report.markup import chart, heading, lines, listing, paragraph, table
+from mrgp.report.verdicts import FEW, SAID, Check
 from mrgp.supports import Nodes, Points, Polygons, Product
 
 UNITS = "Lengths over places on Earth are in km, over time in the unit shown."
@@ -23,21 +28,20 @@ RECIPES = {
     "CenterPoint": "Every region is taken for its centre; this is a baseline.",
     "Dependent": "A source that averages the values of another shares their errors.",
 }
+NOUNS = {Polygons: "polygons", Nodes: "weighted nodes"}
+Along = dict[str, tuple[int, ...]]
 KERNELS = ("kernel", "kernel_f", "kernel_w", "kernel_base", "kernel_deep")
-SCORES = ("n", "rmse", "mae", "crps", "nlpd", "coverage_50", "coverage_80", "coverage_95")
-SCORES += ("width_95",)
-WORDS = {
-    "coverage_50": "in 50 %",
-    "coverage_80": "in 80 %",
-    "coverage_95": "in 95 %",
-    "width_95": "width of 95 %",
-}
+COVERAGES = {f"coverage_{level}": f"in {level} %" for level in LEVELS}
+SCORES = {"n": "n", "rmse": "rmse", "mae": "mae", "crps": "crps", "nlpd": "nlpd"} | COVERAGES
+SCORES |= {"width_95": "width of 95 %"}
+"""What is told of each score, and under which name."""
 
 
 def data_section(fit: Fit, data: Dataset | None, layout: Layout) -> str:
     """Tell what was fitted: values, supports, ranges and extents."""
     if data is None:
-        rows = [[s, t, used, missing, fit.units.get(t)] for (s, t), (used, missing) in _counts(fit)]
+        counts = fit.counts.items()
+        rows = [[*p, used, missing, fit.units.get(p[1])] for p, (used, missing) in counts]
         said = "The fit does not keep its data, so that their ranges and extents are not known."
         header = ["source", "task", "values", "missing", "units"]
         return paragraph(said) + table("Sources", header, rows)
@@ -48,15 +52,11 @@ def data_section(fit: Fit, data: Dataset | None, layout: Layout) -> str:
     return table("Sources", header, rows) + table("Extent", ["source", "task", *names], extents)
 
 
-def _counts(fit: Fit) -> list[tuple[tuple[str, str], tuple[int, int]]]:
-    return list(fit.counts.items())
-
-
 def _about(observed: Observations, fit: Fit) -> list[Any]:
-    seen, (used, missing) = observed.dropna().y, fit.counts[observed.process]
-    ends = [float(seen.min()), float(seen.mean()), float(seen.max())]
+    seen, counts = observed.dropna().y, fit.counts[observed.process]
     units = observed.units or fit.units.get(observed.task)
-    return [observed.name, observed.task, support_words(observed), used, missing, units, *ends]
+    ends = [float(seen.min()), float(seen.mean()), float(seen.max())]
+    return [*observed.process, support_words(observed), *counts, units, *ends]
 
 
 def support_words(observed: Observations) -> str:
@@ -70,39 +70,29 @@ def support_words(observed: Observations) -> str:
     if isinstance(support, Points):
         return "points"
     parts = support.parts if isinstance(support, Product) else (support,)
-    what = "cells"
-    if any(isinstance(part, Polygons) for part in parts):
-        what = "polygons"
-    elif any(isinstance(part, Nodes) for part in parts):
-        what = "weighted nodes"
+    known = [noun for kind, noun in NOUNS.items() if any(isinstance(part, kind) for part in parts)]
+    what = next(iter(known), "cells")
     return f"{support.kind}s over {what}"
 
 
 def _extents(observed: Observations, layout: Layout) -> list[str]:
     lower, upper = (np.asarray(bound) for bound in observed.support.bounds)
     found = []
-    for d in range(len(layout.names)):
-        axis = None if observed.support.axes is None else observed.support.axes[d]
-        ends = np.array([lower[:, d].min(), upper[:, d].max()])
-        first, last = written(ends, axis or layout.axes[d])
-        if isinstance(first, str):
-            found.append(f"{first} to {last}")
-        else:
-            found.append(f"{first:.6g} to {last:.6g}")
+    for d, axis in enumerate(layout.axes):
+        said = written(np.array([lower[:, d].min(), upper[:, d].max()]), axis)
+        found.append(" to ".join(v if isinstance(v, str) else f"{v:.6g}" for v in said))
     return found
 
 
-def model_section(fit: Fit, layout: Layout) -> str:
+def model_section(fit: Fit) -> str:
     """Tell the recipe, why it was chosen, how training went, and what was found."""
     parts = [paragraph(recipe_words(fit))]
     if fit.reasons:
         parts += [heading(3, "Why this model"), listing(fit.reasons)]
     parts += [heading(3, "How training went"), listing(_training(fit))]
-    parts += [
-        heading(3, "Parameters"),
-        paragraph(UNITS),
-    ]
-    rows = [_parameter(fit, layout, name, value) for name, value in fit.parameters().items()]
+    parts += [heading(3, "Parameters"), paragraph(UNITS)]
+    along = lengthscale_inputs(fit)
+    rows = [_parameter(fit, name, value, along) for name, value in fit.parameters().items()]
     return "\n".join([*parts, table("Parameters", ["name", "value", "units", "remark"], rows)])
 
 
@@ -138,26 +128,22 @@ def _training(fit: Fit) -> list[str]:
     return found
 
 
-def _parameter(fit: Fit, layout: Layout, name: str, value: Any) -> list[Any]:
+def _parameter(fit: Fit, name: str, value: Any, along: Along) -> list[Any]:
     known = fit.model.named().get(name)
     remark = ""
     if known is not None:
         remark = "fixed" if not known.trainable else "at its limit" if at_limit(known) else ""
     numbers = [float(v) for v in np.ravel(value)]
     shown: Any = numbers[0] if len(numbers) == 1 else ", ".join(f"{v:.4g}" for v in numbers)
-    return [name, shown, _units(fit, layout, name, len(numbers)), remark]
+    return [name, shown, _units(fit, name, len(numbers), along), remark]
 
 
-def _units(fit: Fit, layout: Layout, name: str, count: int) -> str | None:
+def _units(fit: Fit, name: str, count: int, along: Along) -> str | None:
     """Return the units of a parameter, where they are known for sure."""
     if name.startswith("expert["):
         return None
-    if name.endswith("lengthscale"):
-        seen = re.search(r"\(([^()]*)\)\.lengthscale$", name)
-        wanted = seen[1].split(", ") if seen else list(fit.inputs)
-        known = dict(zip(fit.inputs, layout.axes, strict=False))
-        axes = [known.get(n) for n in wanted]
-        units = [axis.unit if axis else None for axis in axes]
+    if name in along:
+        units = [unit_of(fit, d) for d in along[name]]
         if len(set(units)) == 1:
             return units[0]
         return ", ".join(str(u or "–") for u in units) if count == len(units) else None
@@ -179,24 +165,89 @@ def checks_section(found: list[Check]) -> str:
         )
     parts = []
     for i, check in enumerate(found):
-        parts += [heading(3, check.title), paragraph(check.words)]
-        header = ["source", "task", *(WORDS.get(name, name) for name in SCORES)]
+        title, words = SAID[check.name]
+        header = ["source", "task", *SCORES.values()]
         rows = [[*process, *(s[name] for name in SCORES)] for process, s in check.scores.items()]
-        parts.append(table(f"Scores: {check.title.lower()}", header, rows))
-        parts.append(
+        parts += [
+            heading(3, title),
+            paragraph(words),
+            table(f"Scores: {title.lower()}", header, rows),
             paragraph(
                 "Lower rmse, mae, crps and nlpd are better; the shares of values inside the 50, 80"
                 " and 95 % intervals should be 0.5, 0.8 and 0.95."
-            )
-        )
+            ),
+        ]
         if any(len(values) < FEW for values in check.pit.values()):
             parts.append(paragraph(f"Where there are fewer than {FEW} values, shares say little."))
-        parts.append(
-            '<div class="pair">'
-            + chart(f"coverage-{i}", f"Share of values inside intervals, {check.title.lower()}")
-            + chart(f"pit-{i}", f"Probability integral transform, {check.title.lower()}")
-            + "</div>"
-        )
+        inside = chart(f"coverage-{i}", f"Share of values inside intervals, {title.lower()}")
+        transform = chart(f"pit-{i}", f"Probability integral transform, {title.lower()}")
+        parts.append(f'<div class="pair">{inside}{transform}</div>')
         if check.remarks:
             parts += [heading(4, "What the residuals say"), lines(check.remarks)]
     return "\n".join(parts)
+
+
+def maps_of(fit: Fit) -> list[BiasMap]:
+    """Return the maps to the target that a deep model learned, or none."""
+    if not _learns_maps(fit):
+        return []
+    asked = dict.fromkeys((n.label, n.process[1]) for n in fit.model.nodes if n.parent is not None)
+    return [fit.bias_map(pair) for pair in asked]
+
+
+def _learns_maps(fit: Fit) -> bool:
+    """Tell whether a model has maps from sources to its target."""
+    return isinstance(fit.model, Tree)
+
+
+def sources_section(fit: Fit, maps: list[BiasMap], shares: dict[str, dict[str, float]]) -> str:
+    """Tell noise, bias and weight of every source, and place the drawings of learned maps."""
+    values, rows = fit.parameters(), []
+    for (source, task), sd in zip(fit.processes, noise_sds(fit), strict=True):
+        biases = (values.get(f"{name}[{source}]") for name in ("offset", "ratio"))
+        known = (None if bias is None else float(bias) for bias in biases)
+        rows.append([source, task, sd, fit.units.get(task), *known, fit.weights[source, task]])
+    header = ["source", "task", "sd of noise", "units", "offset", "ratio", "composite weight"]
+    parts = [table("Noise, bias and weight", header, rows), paragraph(_explained(fit, rows))]
+    for task, of_experts in shares.items():
+        many = [[label, task, share] for label, share in of_experts.items()]
+        title = "Mean weights of the experts on the grid"
+        parts.append(table(title, ["expert", "task", "w"], many))
+    if maps:
+        said = (
+            "What the target is expected to be where a source's own field has a value, with a 95 %"
+            " interval. The dashed line would be no bias."
+        )
+        parts += [heading(3, "Learned maps"), paragraph(said)]
+    for i, found in enumerate(maps):
+        parts.append(chart(f"bias-{i}", f"Learned map from {found.source} to {found.target}"))
+    return "\n".join(parts)
+
+
+def _explained(fit: Fit, rows: list[list[Any]]) -> str:
+    said = "The noise is that of one value about what its source sees."
+    if any(row[4] is not None or row[5] is not None for row in rows):
+        said += " A source reports offset + ratio x the field; the target has neither."
+    elif _learns_maps(fit):
+        said += " The bias of each source is its map to the target, below."
+    else:
+        said += " No bias was fitted: all sources are taken to see the same field."
+    if all(weight == 1 for weight in fit.weights.values()):
+        return said + " All values count in full (composite weights of one)."
+    return said + " A composite weight below one makes up for errors that sources share."
+
+
+def drawings(maps: list[BiasMap]) -> list[dict[str, Any]]:
+    """Return the curves of learned maps, for the page to draw."""
+    found = []
+    for one in maps:
+        low, high = one.interval(0.95)
+        curves = {"x": one.values, "mean": one.mean, "lower": low, "upper": high}
+        words = {
+            "identity": one.units == one.source_units,
+            "title": map_title(one),
+            "xlabel": with_units(one.source, one.source_units),
+            "ylabel": with_units(one.target, one.units),
+        }
+        found.append({name: values.tolist() for name, values in curves.items()} | words)
+    return found

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -11,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+import mrgp
 from mrgp._types import float64
 from mrgp.data import Dataset
 from mrgp.inference import Fit, as_progress
-from mrgp.report import biases, fields, sections
-from mrgp.report.checks import checks
-from mrgp.report.layout import Grid, Layout
+from mrgp.report import fields, sections
+from mrgp.report.layout import UNEVEN, Grid, Layout, default_grid
 from mrgp.report.overlays import overlays
-from mrgp.report.places import default_grid
+from mrgp.report.verdicts import checks
 from mrgp.supports import Support
 
 
@@ -76,17 +75,22 @@ def write_report(
     """
     if not isinstance(fit, Fit):
         raise TypeError(f"write_report takes a fit first; got {type(fit).__name__}.")
+    if task is not None and task not in fit.tasks:
+        raise ValueError(f"write_report: no task is named {task!r}; the fit has {fit.tasks}.")
     library = plotly()
     out = _writable(Path(path))
-    tasks = _tasks(fit, task)
+    tasks = fit.tasks if task is None else (task,)
     known = _known(fit, data)
     layout = Layout.of(fit)
-    places = Grid.of(_grid(grid, layout, known), layout)
+    places = Grid.of(default_grid(layout, known) if grid is None else grid, layout)
     room, shown = fields.BUDGET // len(tasks), as_progress(progress)
     drawn = [fields.draw(fit, places, name, room, shown) for name in tasks]
     found = checks(fit, known, held_out)
-    maps = biases.maps_of(fit)
+    maps = sections.maps_of(fit)
     named = title or f"{', '.join(tasks)} by {type(fit.recipe).__name__}"
+    used = sum(count for count, _ in fit.counts.values())
+    subtitle = f"{used:,} values of {', '.join(fit.sources)}; tasks: {', '.join(fit.tasks)};"
+    subtitle += f" fit {fit.status.code}"
     content = {
         "title": named,
         "kind": "curve" if len(layout.across) == 1 else "map",
@@ -94,23 +98,23 @@ def write_report(
         "fields": [fields.payload(one) for one in drawn],
         "sources": [] if known is None else overlays(known, places),
         "checks": [check.curves() for check in found],
-        "maps": biases.drawings(maps),
+        "maps": sections.drawings(maps),
     }
-    shares = {one.task: one.shares for one in drawn if one.shares}
+    shares = {one.prediction.task: one.shares for one in drawn if one.shares}
     parts = {
         "title": escape(named),
-        "subtitle": escape(_subtitle(fit)),
+        "subtitle": escape(subtitle),
         "data": sections.data_section(fit, known, layout),
-        "model": sections.model_section(fit, layout),
+        "model": sections.model_section(fit),
         "checks": sections.checks_section(found),
-        "sources": biases.sources_section(fit, maps, shares),
-        "version": escape(_version()),
+        "sources": sections.sources_section(fit, maps, shares),
+        "version": escape(mrgp.__version__),
     }
     out.write_text(_page(parts, content, library), encoding="utf-8")
     return Report(
         path=out,
         size=out.stat().st_size,
-        grid={layout.names[d]: len(places.sides[d].lower) for d in range(len(layout.names))},
+        grid={side.name: len(side.lower) for side in places.sides},
         tasks=tasks,
         checks={check.name: check.scores for check in found},
     )
@@ -133,19 +137,10 @@ def _writable(path: Path) -> Path:
         raise ValueError(f"write_report: {path} is a folder; give the name of a file.")
     path.parent.mkdir(parents=True, exist_ok=True)
     new = not path.exists()
-    with path.open("a", encoding="utf-8"):
-        pass
+    path.open("a", encoding="utf-8").close()
     if new:
         path.unlink()
     return path
-
-
-def _tasks(fit: Fit, task: str | None) -> tuple[str, ...]:
-    if task is None:
-        return fit.tasks
-    if task not in fit.tasks:
-        raise ValueError(f"write_report: no task is named {task!r}; the fit has {fit.tasks}.")
-    return (task,)
 
 
 def _known(fit: Fit, data: Dataset | None) -> Dataset | None:
@@ -156,38 +151,21 @@ def _known(fit: Fit, data: Dataset | None) -> Dataset | None:
     return found if found is not None and found.processes == fit.processes else None
 
 
-def _grid(grid: Support | None, layout: Layout, data: Dataset | None) -> Support:
-    if grid is not None:
-        return grid
-    if data is None:
-        raise ValueError(
-            "write_report: the fit does not keep its data, so that there is no extent to draw a"
-            " grid over. Give grid= (--grid on the command line), or the data of the fit as data=."
-        )
-    return default_grid(layout, data.supports)
-
-
 def _axes(grid: Grid) -> dict[str, Any]:
     """Return the coordinates of the grid, with labels and the shape of a map."""
     layout = grid.layout
-    found: dict[str, Any] = {"steps": grid.steps, "rows": grid.index.shape[1]}
-    for name, d in zip("xy", layout.across, strict=False):
-        found[name] = _axis(grid, d)
-    if layout.along is not None:
-        found["slider"] = _axis(grid, layout.along)
+    found: dict[str, Any] = {"steps": len(grid.index), "rows": grid.index.shape[1]}
+    slider = {} if layout.along is None else {"slider": layout.along}
+    for name, d in (dict(zip("xy", layout.across, strict=False)) | slider).items():
+        found[name] = {
+            "label": layout.label(d),
+            "name": layout.names[d],
+            "values": grid.shown(d),
+            "dates": layout.is_time(d),
+        }
     found["held"] = [f"{layout.names[d]} = {grid.shown(d)[0]}" for d in layout.held]
     found["ratio"] = _ratio(grid)
     return found
-
-
-def _axis(grid: Grid, d: int) -> dict[str, Any]:
-    layout = grid.layout
-    return {
-        "label": layout.label(d),
-        "name": layout.names[d],
-        "values": grid.shown(d),
-        "dates": layout.is_time(d),
-    }
 
 
 def _ratio(grid: Grid) -> float | None:
@@ -202,25 +180,8 @@ def _ratio(grid: Grid) -> float | None:
     first, second = (layout.axes[d] for d in layout.across)
     if first is not None and second is not None:
         return first.step / second.step
-    spans: Sequence[float] = [float(np.ptp(grid.middles(d))) or 1.0 for d in layout.across]
-    return 1.0 if max(spans) <= 8 * min(spans) else None
-
-
-def _subtitle(fit: Fit) -> str:
-    used = sum(count for count, _ in fit.counts.values())
-    return (
-        f"{used:,} values of {', '.join(fit.sources)}; tasks: {', '.join(fit.tasks)};"
-        f" fit {fit.status.code}"
-    )
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("mrgp")
-    except PackageNotFoundError:
-        return "of a checkout"
+    spans = [float(np.ptp(grid.middles(d))) or 1.0 for d in layout.across]
+    return 1.0 if max(spans) <= UNEVEN * min(spans) else None
 
 
 def _page(parts: dict[str, str], content: dict[str, Any], library: str) -> str:

@@ -1,0 +1,104 @@
+"""Scores and calibration: of values left out or held out where there are some."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from mrgp.data import Dataset
+from mrgp.evaluation import evaluate_quietly, pit
+from mrgp.inference import Fit
+from mrgp.inference.kept import is_exact
+from mrgp.plotting.calibration import LEVELS, pit_density, shares_inside
+from mrgp.prediction import Prediction, predict_values
+
+BINS = 10
+MOST_VALUES = 2000
+FEW = 20
+"""Values below which a histogram says little."""
+
+SAID = {
+    "held out": (
+        "Held-out values",
+        "Predictions, noise included, of values that the fit has not seen.",
+    ),
+    "left out": (
+        "Each value left out in turn",
+        "Each value is predicted from all the others, noise included, in closed form; the"
+        " parameters are those of all the values. Where neighbours share what they see, new places"
+        " are harder than these.",
+    ),
+    "in sample": (
+        "Values that were fitted (in sample)",
+        "In sample: these values were fitted, so that errors are smaller and intervals look better"
+        " than they would for new ones. Scores of values that were held out need a file of them.",
+    ),
+}
+"""The title of each check, and what it is."""
+
+Process = tuple[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """Scores of each process against some values, and where they fell in their predictions.
+
+    `name` is "left out", "held out" or "in sample".
+    """
+
+    name: str
+    scores: dict[Process, dict[str, float]]
+    pit: dict[Process, Float[np.ndarray, " _"]]
+    remarks: str = ""
+
+    @classmethod
+    def of(
+        cls, name: str, pairs: dict[Process, tuple[Prediction, Any]], remarks: str = ""
+    ) -> "Check":
+        """Score predictions of processes against values, of which some may be missing."""
+        scores = {process: evaluate_quietly(*pair) for process, pair in pairs.items()}
+        places = {process: pit(*pair) for process, pair in pairs.items()}
+        known = {process: values[~np.isnan(values)] for process, values in places.items()}
+        return cls(name, scores, known, remarks)
+
+    def curves(self) -> list[dict[str, Any]]:
+        """Return, by process, the share of values inside intervals, and a histogram of the PIT."""
+        one, found = len({task for _, task in self.pit}) == 1, []
+        for (source, task), values in self.pit.items():
+            density, edges = pit_density(values, BINS)
+            found.append(
+                {
+                    "name": source if one else f"{source}, {task}",
+                    "count": len(values),
+                    "levels": LEVELS.round(2).tolist(),
+                    "inside": shares_inside(values).tolist(),
+                    "edges": edges.round(2).tolist(),
+                    "density": density.tolist(),
+                }
+            )
+        return found
+
+
+def checks(fit: Fit, data: Dataset | None, held_out: Dataset | None) -> list[Check]:
+    """Return the checks that can be made of a fit, those of new values first."""
+    found = []
+    if held_out is not None:
+        unknown = [o.label for o in held_out if o.process not in fit.processes]
+        if unknown:
+            raise ValueError(
+                f"write_report: {unknown[0]} of held_out= was not fitted; the fit has"
+                f" {fit.processes}."
+            )
+        found.append(Check.of("held out", _predicted(fit, held_out)))
+    if is_exact(fit) and fit.treatment != "adjusted":
+        each = fit.leave_one_out()
+        pairs = {(part.source, part.task): (part.prediction(), part.y) for part in each}
+        found.append(Check.of("left out", pairs, each.summary()))
+    elif data is not None and held_out is None:
+        found.append(Check.of("in sample", _predicted(fit, data.batch(MOST_VALUES))))
+    return found
+
+
+def _predicted(fit: Fit, values: Dataset) -> dict[Process, tuple[Prediction, Any]]:
+    return {o.process: (predict_values(fit, o), o.y) for o in values}
