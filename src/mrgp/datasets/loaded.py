@@ -1,6 +1,7 @@
 """What a loader of monitors' data returns: a tidy frame, and an account of what is not in it."""
 
 import dataclasses
+import importlib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -78,6 +79,21 @@ class Loaded:
             name=name or self.network,
             units=self.units,
         )
+
+
+def needed(package: str, what: str) -> Any:
+    """Import a package of the extra `io`, or say what needs it.
+
+    >>> needed("nowhere", "Addresses")
+    Traceback (most recent call last):
+    ImportError: Addresses need nowhere, which is not installed: pip install "mrgp[io]".
+    """
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise ImportError(
+            f'{what} need {package}, which is not installed: pip install "mrgp[io]".'
+        ) from None
 
 
 def canonical(species: Any, where: str) -> str:
