@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from mrgp.data import Dataset, Observations
-from mrgp.datasets.recorded import Recording, data_file
+from mrgp.datasets.cases import Recording, check_name, data_file, grid
+from mrgp.datasets.loaded import needed
 from mrgp.supports import Support, boxes, points
 
 FOLDER = "seus_pm25_june2004"
@@ -38,28 +39,19 @@ def fusion(fold: str, stride: int = 1) -> Recording:
     Traceback (most recent call last):
     ValueError: fusion: no fold is named '9'; the folds are ('0', '1', '2', '3', '4', ...
     """
-    if fold not in fusion_folds():
-        raise ValueError(f"fusion: no fold is named {fold!r}; the folds are {fusion_folds()}.")
+    check_name("fusion", fold, fusion_folds())
     place, y, site_fold = _monitors()
     test = site_fold == int(fold)
-    seen = points(place[~test], inputs=INPUTS)
-    data = Dataset(
-        [
-            Observations(seen, y[~test], task="pm25", name="aqs", units=UNITS),
-            _cells(stride),
-        ]
-    )
-    gone = points(place[test], inputs=INPUTS)
-    units = {"x": "km", "y": "km"}
+    seen, gone = (points(place[rows], inputs=INPUTS) for rows in (~test, test))
+    monitors = Observations(seen, y[~test], task="pm25", name="aqs", units=UNITS)
+    data, units = Dataset([monitors, _cells(stride)]), {"x": "km", "y": "km"}
     return Recording(data, gone, y[test], "aqs", "pm25", maps=_maps(place), input_units=units)
 
 
 def _maps(place: np.ndarray) -> dict[str, Support]:
-    sides = [np.linspace(place[:, i].min(), place[:, i].max(), MAP_SIDE) for i in range(2)]
-    grid = np.stack(np.meshgrid(*sides, indexing="ij"), -1).reshape(-1, 2)
+    sides = [np.linspace(side.min(), side.max(), MAP_SIDE) for side in place.T[:2]]
     return {
-        title: points(np.column_stack([grid, np.full(len(grid), day)]), inputs=INPUTS)
-        for title, day in DRAWN.items()
+        title: points(grid(*sides, np.array([day])), inputs=INPUTS) for title, day in DRAWN.items()
     }
 
 
@@ -82,19 +74,13 @@ def _cells(stride: int) -> Observations:
             f"fusion: stride= must be a whole number, at least 1; got {stride!r}. Give 1 for all"
             " cells."
         )
+    needed("pyarrow", "Parquet files")
     file = data_file(f"{FOLDER}/cmaq_grid.parquet")
-    try:
-        grid: Any = pd.read_parquet(file, columns=["space_id", "date", "x", "y", "ctm"])
-    except ImportError:
-        raise ImportError(
-            'Parquet files need pyarrow, which is not installed: pip install "mrgp[io]".'
-        ) from None
-    kept = np.unique(grid["space_id"])[::stride]
-    grid = grid[grid["space_id"].isin(kept)]
-    half = np.array([CELL / 2, CELL / 2, 0.0])
-    centre = _places(grid)
+    cells: Any = pd.read_parquet(file, columns=["space_id", "date", "x", "y", "ctm"])
+    cells = cells[cells["space_id"].isin(np.unique(cells["space_id"])[::stride])]
+    centre, half = _places(cells), np.array([CELL / 2, CELL / 2, 0.0])
     support = boxes(centre - half, centre + half, inputs=INPUTS)
-    y = grid["ctm"].to_numpy(np.float64)
+    y = cells["ctm"].to_numpy(np.float64)
     return Observations(support, y, task="pm25", name="cmaq", units=UNITS)
 
 
