@@ -1,16 +1,57 @@
-"""Scores of predictions against held-out values (theory 8)."""
+"""Scores of predictions against held-out values (theory 8), their names and their tables."""
 
 import warnings
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
-from mrgp.data import as_values
-from mrgp.prediction import Prediction
+from mrgp.data import Observations, as_values
+from mrgp.inference import Fit
+from mrgp.prediction import Prediction, predict_values
+
+
+class Score(NamedTuple):
+    """How a table heads a score, what it is, which values are better, and whether it is a mean.
+
+    Means over values can be pooled over groups of them.
+
+    >>> SCORES["coverage_95"].better, SCORES["crps"].meaning
+    ('near 0.95', 'continuous ranked probability score')
+    """
+
+    heading: str
+    meaning: str
+    better: str = "lower"
+    mean: bool = True
+
 
 LEVELS = (50, 80, 95)
+SCORES = {
+    "rmse": Score("rmse", "root of the mean squared error", mean=False),
+    "mse": Score("mse", "mean squared error"),
+    "mae": Score("mae", "mean absolute error"),
+    "mape": Score("mape", "mean absolute error as a fraction of the value", mean=False),
+    "nlpd": Score("nlpd", "negative log predictive density"),
+    "crps": Score("crps", "continuous ranked probability score"),
+}
+for _p in LEVELS:
+    SCORES[f"coverage_{_p}"] = Score(
+        f"in {_p} %", f"share of values inside the {_p} % interval", f"near {_p / 100:g}"
+    )
+    SCORES[f"width_{_p}"] = Score(
+        f"width of {_p} %", f"width of the {_p} % interval", "lower at equal coverage"
+    )
+RANKING = tuple(name for name, score in SCORES.items() if score.better == "lower")
+TABLE = ("rmse", "mae", "crps", "nlpd", "coverage_50", "coverage_80", "coverage_95", "width_95")
+BRIEF = ("rmse", "mae", "crps", "nlpd", "coverage_95", "width_95")
+HOW_TO_READ = (
+    "Lower rmse, mae, crps and nlpd are better; the shares of values inside the 50, 80 and 95 %"
+    " intervals should be 0.5, 0.8 and 0.95."
+)
+COUNT = "n"
 
 
 def evaluate(prediction: Prediction, y: Any) -> dict[str, float]:
@@ -71,6 +112,86 @@ def evaluate_quietly(prediction: Prediction, y: Any) -> dict[str, float]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="mape divides")
         return evaluate(prediction, y)
+
+
+class Trial(NamedTuple):
+    """A fit, what it predicts of values that were held out, the scores of that, and its costs.
+
+    >>> Trial._fields
+    ('fit', 'prediction', 'scores', 'costs')
+    """
+
+    fit: Fit
+    prediction: Prediction
+    scores: dict[str, float]
+    costs: dict[str, float]
+
+
+def attempt(
+    make: Callable[[], Fit],
+    held_out: Observations,
+    key: Any = 0,
+    meter: Callable[[Callable[[], Any]], tuple[Any, dict[str, float]]] = lambda work: (work(), {}),
+) -> Trial:
+    """Fit a model, predict values that were held out, with their noise, and score them.
+
+    `make` fits the model. `meter` does some work, and returns what that returned and costs by name.
+
+    >>> import mrgp
+    >>> x = np.arange(9.0)[:, None]
+    >>> seen = mrgp.Observations(mrgp.points(x), np.sin(x[:, 0]))
+    >>> train = mrgp.Dataset([seen[:7]])
+    >>> attempt(lambda: mrgp.fit(mrgp.MRGP(), train, progress=None), seen[7:]).scores["n"]
+    2
+    """
+    fitted, costs = meter(make)
+    found, beside = meter(lambda: predict_values(fitted, held_out, key))
+    costs = costs | {f"predict_{name}": cost for name, cost in beside.items()}
+    return Trial(fitted, found, evaluate_quietly(found, held_out.y), costs)
+
+
+def tabulate(
+    rows: Sequence[Mapping[str, Any]], labels: Sequence[str] = ()
+) -> dict[str, dict[str, float]]:
+    """Return mean, sd and median of each score over rows that have it, and of how many.
+
+    Where rows say by `n` how many values they are of, scores that are means over values have a
+    `pooled` one over all of these, and so has rmse. Infinite scores, such as the mape of a site
+    that reports a zero, are left out; `n` is the number of those that are in.
+
+    >>> tabulate([{"rmse": 1.0}, {"rmse": 3.0}])["rmse"]["mean"]
+    2.0
+    """
+    names = [name for name in columns(rows) if name not in (COUNT, *labels)]
+    table = {name: _spread([row[name] for row in rows if name in row]) for name in names}
+    counted = [row for row in rows if COUNT in row]
+    counts = np.array([row[COUNT] for row in counted], np.float64)
+    for name in table:
+        if name in SCORES and SCORES[name].mean and counted and all(name in r for r in counted):
+            whole = counts @ [row[name] for row in counted] / counts.sum()
+            table[name]["pooled"] = float(whole)
+    if "rmse" in table and "pooled" in table.get("mse", ()):
+        table["rmse"]["pooled"] = table["mse"]["pooled"] ** 0.5
+    return table
+
+
+def columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names that some row has, in the order in which they come.
+
+    >>> columns([{"rmse": 1.0}, {"rmse": 2.0, "mae": 1.5}])
+    ['rmse', 'mae']
+    """
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _spread(values: Sequence[float]) -> dict[str, float]:
+    kept = [value for value in values if np.isfinite(value)] or list(values)
+    return {
+        "mean": float(np.mean(kept)),
+        "sd": float(np.std(kept, ddof=1)) if len(kept) > 1 else 0.0,
+        "median": float(np.median(kept)),
+        "n": len(kept),
+    }
 
 
 def crps(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:

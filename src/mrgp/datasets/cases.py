@@ -2,9 +2,8 @@
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -15,11 +14,13 @@ from mrgp.supports import Support
 VARIABLE = "MRGP_DATA"
 
 
+@dataclasses.dataclass(frozen=True)
 class Case:
     """Data, and values `y` of the target on a test support that were held out of them.
 
-    `truth` has the noise-free values, where they are known. `site` names the site of each value,
-    where scores are to be taken site by site. `maps` are grids to be predicted and drawn.
+    `site` names the site of each value, where scores are to be taken site by site. `maps` are grids
+    of points to be predicted and drawn, by title. `input_units` are those of inputs by name.
+    `truth` has the noise-free values, where they are known.
     """
 
     data: Dataset
@@ -27,10 +28,19 @@ class Case:
     y: Float[np.ndarray, " n"]
     target: str
     task: str
+    site: tuple[str, ...] | None = None
+    maps: dict[str, Support] = dataclasses.field(default_factory=dict)
+    input_units: dict[str, str] = dataclasses.field(default_factory=dict)
+    truth: Float[np.ndarray, " n"] | None = dataclasses.field(default=None, kw_only=True)
 
     @property
     def held_out(self) -> Observations:
-        """The values held out, as observations of the target."""
+        """The values held out, as observations of the target.
+
+        >>> from mrgp.datasets import dependent
+        >>> dependent(seed=0).held_out.process
+        ('fine', 'y')
+        """
         units = self.data.units[self.task]
         return Observations(self.support, self.y, task=self.task, name=self.target, units=units)
 
@@ -45,22 +55,12 @@ class Simulation(Case):
     ('fine', True)
     """
 
-    data: Dataset
-    support: Support
-    truth: Float[np.ndarray, " n"]
-    y: Float[np.ndarray, " n"]
-    target: str
-    task: str
-    site: ClassVar[None] = None
-    maps: ClassVar[Mapping[str, Support]] = {}
+    truth: Float[np.ndarray, " n"] = dataclasses.field(kw_only=True)
 
 
 @dataclasses.dataclass(frozen=True)
 class Recording(Case):
     """Data, and on a test support the values of the target that were held out.
-
-    `site` names the site of each value, where scores are to be taken site by site. `maps` are grids
-    of points to be predicted and drawn, by title. `input_units` are those of inputs by name.
 
     >>> import mrgp
     >>> seen, gone = (mrgp.points([[hour]], inputs="hour") for hour in (0.0, 1.0))
@@ -68,16 +68,6 @@ class Recording(Case):
     >>> Recording(data, gone, np.array([9.0]), target="KC1", task="pm25").support
     Points(1 mean: hour 1 to 1)
     """
-
-    truth: ClassVar[None] = None
-    data: Dataset
-    support: Support
-    y: Float[np.ndarray, " n"]
-    target: str
-    task: str
-    site: tuple[str, ...] | None = None
-    maps: dict[str, Support] = dataclasses.field(default_factory=dict)
-    input_units: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 def grid(*sides: Float[np.ndarray, " _"]) -> Float[np.ndarray, "n d"]:

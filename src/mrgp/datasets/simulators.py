@@ -22,7 +22,7 @@ def _simulated(
 ) -> Simulation:
     """Return data with the truth on a test support, and with fresh noise on it."""
     fresh = truth + noise * rng.standard_normal(len(truth))
-    return Simulation(Dataset(data), support, truth, fresh, target, task)
+    return Simulation(Dataset(data), support, fresh, target, task, truth=truth)
 
 
 def _line(x: Float[np.ndarray, " n"]) -> Support:

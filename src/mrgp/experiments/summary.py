@@ -1,70 +1,31 @@
 """Tables of an experiment: means over seeds, folds or sites."""
 
-import csv
-import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
+from mrgp.evaluation import tabulate
+from mrgp.experiments.metering import COSTS, Cost
 
-LABELS = ("variant", "model", "seed", "fold", "site", "n")
-POOLED = ("mse", "mae", "crps", "nlpd", "coverage_", "width_")
-"""Metrics, or beginnings of their names, that are means over values."""
+LABELS = ("variant", "model", "seed", "fold", "site")
 
 
 def summarise(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Aggregate over replicates: {variant: {model: {metric: {mean, sd, median, n}}}}.
+    """Tabulate over replicates: {variant: {model: {metric: {mean, sd, median, n}}}}.
 
     Scores of recorded values say how many values they are of, and have a `pooled` mean over all
-    of these besides. Infinite scores, such as the mape of a site that reports a zero, are left out;
-    `n` is the number of those that are in.
+    of these besides.
 
     >>> rows = [{"variant": "24h", "model": "mr-gp", "seed": s, "rmse": 1.0 + s} for s in (0, 2)]
     >>> summarise(rows)["24h"]["mr-gp"]["rmse"]["mean"]
     2.0
     """
-    summary: dict[str, Any] = {}
-    for variant, model, mine in _groups(rows):
-        metrics = summary.setdefault(variant, {}).setdefault(model, {})
-        for metric in _columns(mine):
-            if metric not in LABELS:
-                metrics[metric] = _cell([r[metric] for r in mine if metric in r])
-        for metric, value in _pool(mine).items():
-            metrics[metric]["pooled"] = value
-    return summary
-
-
-def _cell(values: Sequence[float]) -> dict[str, float]:
-    kept = [value for value in values if np.isfinite(value)] or list(values)
-    sd = float(np.std(kept, ddof=1)) if len(kept) > 1 else 0.0
+    groups: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for row in rows:
+        groups.setdefault(row["variant"], {}).setdefault(row["model"], []).append(row)
     return {
-        "mean": float(np.mean(kept)),
-        "sd": sd,
-        "median": float(np.median(kept)),
-        "n": len(kept),
+        variant: {model: tabulate(mine, LABELS) for model, mine in by_model.items()}
+        for variant, by_model in groups.items()
     }
-
-
-def _pool(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Return means over all values that rows are of, where rows say how many that is."""
-    rows = [row for row in rows if "n" in row]
-    if not rows:
-        return {}
-    counts = np.array([row["n"] for row in rows], np.float64)
-    shared = [m for m in _columns(rows) if m.startswith(POOLED) and all(m in r for r in rows)]
-    pooled = {m: float(counts @ [row[m] for row in rows] / counts.sum()) for m in shared}
-    return pooled | ({"rmse": pooled["mse"] ** 0.5} if "mse" in pooled else {})
-
-
-def _groups(
-    rows: Sequence[dict[str, Any]],
-) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
-    for variant, model in dict.fromkeys((r["variant"], r["model"]) for r in rows):
-        yield variant, model, [r for r in rows if (r["variant"], r["model"]) == (variant, model)]
-
-
-def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 SHOWN = (
@@ -74,17 +35,9 @@ SHOWN = (
 )
 """Metrics of a table, for what was simulated, recorded, and sampled."""
 
-COSTS = {
-    "cpu_seconds": "cpu s",
-    "seconds": "wall s",
-    "peak_mb": "peak MB",
-    "predict_seconds": "predict s",
-    "predict_peak_mb": "predict MB",
-}
-
 
 def table(
-    summary: dict[str, Any], dear: Sequence[str] = ("cpu_seconds", "seconds")
+    summary: dict[str, Any], dear: Sequence[Cost] = ("cpu_seconds", "seconds")
 ) -> tuple[list[str], list[list[str]]]:
     """Return the header and rows of a summary's main metrics, mean ± sd, and of some costs.
 
@@ -114,15 +67,6 @@ def table(
 
 def _spread(cell: Mapping[str, float]) -> str:
     return f"{cell['mean']:.3f}" + (f" ± {cell['sd']:.3f}" if cell["n"] > 1 else "")
-
-
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Write rows as CSV, with every column that any of them has."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=_columns(rows), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def as_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

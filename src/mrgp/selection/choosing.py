@@ -12,7 +12,7 @@ from mrgp.inference import LBFGS, Evidence, FitError, dependence, greatest_evide
 from mrgp.inference.progress import as_progress
 from mrgp.kernels import RBF, Kernel, Matern12, Matern32, separable
 from mrgp.models import MRDGP, MRGP, MRGPRN
-from mrgp.selection.comparing import score, split
+from mrgp.selection.comparing import FAILURES, scores_of, split
 from mrgp.selection.folds import clock_of
 from mrgp.selection.targets import meets, target_of
 from mrgp.supports import Boxes, Polygons
@@ -143,8 +143,8 @@ class _Look:
         found = {}
         for name, model in models.items():
             try:
-                found[name] = score(model, train, test, self.key, None)["crps"]
-            except (FitError, ValueError, TypeError):
+                found[name] = scores_of(model, train, test, self.key, None)["crps"]
+            except FAILURES:
                 found[name] = np.inf
         best = min(found, key=lambda name: np.nan_to_num(found[name], nan=np.inf))
         self.say(

@@ -1,4 +1,4 @@
-"""The cells of an experiment: one model on one seed, fold or site of one variant."""
+"""The design of an experiment: its cells, one model on one seed, fold or site of a variant each."""
 
 import dataclasses
 import functools
@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import mrgp
-from mrgp.datasets import Recording, Simulation
-from mrgp.experiments.sampling import sample
-from mrgp.experiments.scoring import Scored, score
-from mrgp.experiments.spec import DATA, Experiment, ModelSpec
+from mrgp.datasets import Case
+from mrgp.experiments.rivals import ModelSpec
+from mrgp.experiments.scoring import Scored, sample, score
+from mrgp.experiments.spec import DATA, Experiment
 from mrgp.inference import Fit
 from mrgp.inference.fits import checksum_of
 
 BESIDE = {"cli", "config", "plotting", "selection", "sklearn.py"} | {
     f"experiments/{name}.py"
-    for name in ("figures", "parallel", "predictions", "running", "store", "summary")
+    for name in ("figures", "parallel", "results", "runs", "store", "summary")
 }
 """Code that does not change a result."""
 
@@ -66,21 +66,19 @@ class Cell:
         """The columns that name the cell in a table."""
         return {"variant": self.variant, "model": self.model, self.noun: self.label}
 
-    def load(self) -> Simulation | Recording:
+    def load(self) -> Case:
         """Simulate or read the data; maps are for the replicate that is drawn."""
         case = DATA[self.data].load(self.label, **self.settings)
-        if isinstance(case, Recording) and not self.drawn:
-            return dataclasses.replace(case, maps={})
-        return case
+        return dataclasses.replace(case, maps={}) if case.maps and not self.drawn else case
 
-    def fingerprint(self, case: Simulation | Recording) -> str:
+    def fingerprint(self, case: Case) -> str:
         """Return what tells whether a result is of this model, these data and this code."""
         what = [
             _code(),
             *self._settings,
             checksum_of(case.data),
             zlib.crc32(case.y.tobytes()),
-            list(case.maps) if isinstance(case, Recording) else [],
+            list(case.maps),
         ]
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
@@ -93,18 +91,18 @@ class Cell:
             None if self.sampler is None else dict(self.sampler),
         ]
 
-    def work(self, case: Simulation | Recording, earlier: Fit | None) -> Scored:
+    def work(self, case: Case, earlier: Fit | None) -> Scored:
         """Fit, or sample, the model and score it.
 
         Folds of recorded data share what depends on none of the values held out: parts of an
         earlier fit are taken over. Simulations share nothing.
         """
-        if isinstance(case, Recording):
-            # One key for all folds: what they share does not depend on which came first.
-            return score(self.spec, case, 0, timed=self.timed, earlier=earlier)
         if self.sampler is not None:
             return sample(self.spec, case, self.number, dict(self.sampler))
-        return score(self.spec, case, self.number, timed=self.timed)
+        if case.truth is not None:
+            return score(self.spec, case, self.number, timed=self.timed)
+        # One key for all folds: what they share does not depend on which came first.
+        return score(self.spec, case, 0, timed=self.timed, earlier=earlier)
 
 
 @functools.cache
@@ -146,34 +144,26 @@ def plan(
     """
     small = experiment.quick if quick else None
     asked = experiment.choose_models(models, preset, quick)
-    if seeds is None:
-        count = small.seeds if small else experiment.seeds
-        seeds = None if count is None else range(count)
-    found = []
+    count = small.seeds if small else experiment.seeds
+    if seeds is None and count is not None:
+        seeds = range(count)
+    replicates, found = experiment.replicates, []
     for variant in experiment.choose("variants", variants or (small and small.variants)):
         settings = dict(experiment.variants[variant])
         sampler, _ = settings.pop("sampler", None), settings.pop("models", None)
         if sampler is not None and small is not None:
             sampler = sampler | (small.sampler or {})
-        known = experiment.replicates
-        for place, (number, label) in enumerate(known.choose(seeds, settings).items()):
-            timed = experiment.timed is None or place < experiment.timed
-            found.append(
-                [
-                    Cell(
-                        variant,
-                        model,
-                        known.noun,
-                        number,
-                        label,
-                        str(experiment.simulator or experiment.recorded),
-                        settings,
-                        experiment.model(model, variant),
-                        timed,
-                        sampler,
-                        place == 0,
-                    )
-                    for model in asked
-                ]
-            )
+        for place, (number, label) in enumerate(replicates.choose(seeds, settings).items()):
+            shared = {
+                "noun": replicates.noun,
+                "number": number,
+                "label": label,
+                "data": experiment.cases,
+                "settings": settings,
+                "timed": experiment.timed is None or place < experiment.timed,
+                "sampler": sampler,
+                "drawn": place == 0,
+            }
+            specs = {model: experiment.model(model, variant) for model in asked}
+            found.append([Cell(variant, m, spec=spec, **shared) for m, spec in specs.items()])
     return found
