@@ -10,6 +10,7 @@ from rich.table import Table
 import mrgp
 from mrgp.cli.app import app, progress
 from mrgp.datasets import Simulation, city
+from mrgp.evaluation import BRIEF, SCORES
 
 
 @app.command()
@@ -26,25 +27,19 @@ def demo(
     console.print(f"{simulation.data}\n", highlight=False, soft_wrap=True)
     names = ("mr-gp", "center-point", "single-gp")
     predictions = {name: _predict(name, simulation) for name in names}
-    table = Table("model", "rmse", "mae", "crps", "coverage 95 %", "width 95 %")
-    for name, prediction in predictions.items():
-        scores = mrgp.evaluate(prediction, simulation.truth)
-        shown = [scores[k] for k in ("rmse", "mae", "crps")]
-        table.add_row(
-            name,
-            *(f"{value:.2f}" for value in shown),
-            f"{scores['coverage_95']:.3f}",
-            f"{scores['width_95']:.2f}",
-        )
+    scores = {name: mrgp.evaluate(p, simulation.truth) for name, p in predictions.items()}
+    table = Table("model", *(SCORES[name].heading for name in BRIEF))
+    for model, found in scores.items():
+        table.add_row(model, *(f"{found[name]:.3g}" for name in BRIEF))
     console.print(table)
     console.print(
         "mr-gp averages the field over each cell, center-point takes a cell for its\n"
         "centre, single-gp sees the sensors alone. Scored against the truth on a grid\n"
-        "of 60 x 60 points: lower rmse, mae and crps are better; coverage should be 0.95.",
+        "of 60 x 60 points: lower rmse, mae, crps and nlpd are better, and 0.95 in 95 %.",
         highlight=False,
     )
     out.mkdir(parents=True, exist_ok=True)
-    for file in _demo_pictures(simulation, predictions, out):
+    for file in _demo_pictures(simulation, predictions, scores, out):
         typer.echo(f"wrote {file}")
 
 
@@ -58,7 +53,10 @@ def _predict(name: str, simulation: Simulation) -> mrgp.Prediction:
 
 
 def _demo_pictures(
-    simulation: Simulation, predictions: dict[str, mrgp.Prediction], out: Path
+    simulation: Simulation,
+    predictions: dict[str, mrgp.Prediction],
+    scores: dict[str, dict[str, float]],
+    out: Path,
 ) -> list[Path]:
     import matplotlib as mpl
 
@@ -75,8 +73,7 @@ def _demo_pictures(
     title = "Data: satellite cells and sensors"
     plot_data(axes[0, 1], simulation.data, label=label, limits=limits, title=title)
     for place, name in zip((axes[0, 2], axes[1, 0], axes[1, 1]), predictions, strict=True):
-        rmse = mrgp.evaluate(predictions[name], simulation.truth)["rmse"]
-        title = f"{name}: mean (rmse {rmse:.2f})"
+        title = f"{name}: mean (rmse {scores[name]['rmse']:.2f})"
         plot_map(place, support, predictions[name].mean, label=label, limits=limits, title=title)
     spread = predictions["mr-gp"].std
     title = "mr-gp: standard deviation"

@@ -34,13 +34,13 @@ from mrgp.config import (
     write_prediction,
 )
 from mrgp.config.files import read_frame
+from mrgp.evaluation import TABLE
 from mrgp.prediction import predict_values
 
 Saved = Annotated[Path, typer.Argument(help="A saved fit.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Task = Annotated[str | None, typer.Option(help="Task to predict; needed if there are several.")]
 TABLE_WIDTH = 120
-SCORES = ("rmse", "mae", "crps", "nlpd", "coverage_50", "coverage_95", "width_95", "n")
 
 
 @app.command()
@@ -159,9 +159,9 @@ def evaluate(
     if as_json:
         print_json({f"{s}, {t}": found for (s, t), found in scores.items()})
         return
-    table = Table("source", "task", *SCORES)
+    table = Table("source", "task", *TABLE, "n")
     for process, found in scores.items():
-        table.add_row(*process, *(f"{found[name]:.4g}" for name in SCORES))
+        table.add_row(*process, *(f"{found[name]:.4g}" for name in (*TABLE, "n")))
     if not is_quiet():
         console = Console()
         console.width = max(console.width, TABLE_WIDTH)

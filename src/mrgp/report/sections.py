@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from mrgp.data import Dataset, Observations
+from mrgp.evaluation import HOW_TO_READ, SCORES, TABLE
 from mrgp.inference import Fit
 from mrgp.parameters import at_limit
 from mrgp.report.checks import FEW, Check
@@ -24,14 +25,6 @@ RECIPES = {
     "Dependent": "A source that averages the values of another shares their errors.",
 }
 KERNELS = ("kernel", "kernel_f", "kernel_w", "kernel_base", "kernel_deep")
-SCORES = ("n", "rmse", "mae", "crps", "nlpd", "coverage_50", "coverage_80", "coverage_95")
-SCORES += ("width_95",)
-WORDS = {
-    "coverage_50": "in 50 %",
-    "coverage_80": "in 80 %",
-    "coverage_95": "in 95 %",
-    "width_95": "width of 95 %",
-}
 
 
 def data_section(fit: Fit, data: Dataset | None, layout: Layout) -> str:
@@ -180,15 +173,11 @@ def checks_section(found: list[Check]) -> str:
     parts = []
     for i, check in enumerate(found):
         parts += [heading(3, check.title), paragraph(check.words)]
-        header = ["source", "task", *(WORDS.get(name, name) for name in SCORES)]
-        rows = [[*process, *(s[name] for name in SCORES)] for process, s in check.scores.items()]
+        header = ["source", "task", "n", *(SCORES[name].heading for name in TABLE)]
+        scores = check.scores.items()
+        rows = [[*process, *(found[name] for name in ("n", *TABLE))] for process, found in scores]
         parts.append(table(f"Scores: {check.title.lower()}", header, rows))
-        parts.append(
-            paragraph(
-                "Lower rmse, mae, crps and nlpd are better; the shares of values inside the 50, 80"
-                " and 95 % intervals should be 0.5, 0.8 and 0.95."
-            )
-        )
+        parts.append(paragraph(HOW_TO_READ))
         if any(len(values) < FEW for values in check.pit.values()):
             parts.append(paragraph(f"Where there are fewer than {FEW} values, shares say little."))
         parts.append(
