@@ -37,13 +37,14 @@ SCORES = {
     "nlpd": Score("nlpd", "negative log predictive density"),
     "crps": Score("crps", "continuous ranked probability score"),
 }
-for _p in LEVELS:
-    SCORES[f"coverage_{_p}"] = Score(
-        f"in {_p} %", f"share of values inside the {_p} % interval", f"near {_p / 100:g}"
-    )
-    SCORES[f"width_{_p}"] = Score(
-        f"width of {_p} %", f"width of the {_p} % interval", "lower at equal coverage"
-    )
+SCORES |= {
+    f"coverage_{p}": Score(f"in {p} %", f"share inside the {p} % interval", f"near {p / 100:g}")
+    for p in LEVELS
+}
+SCORES |= {
+    f"width_{p}": Score(f"width of {p} %", f"width of the {p} % interval", "lower at one coverage")
+    for p in LEVELS
+}
 RANKING = tuple(name for name, score in SCORES.items() if score.better == "lower")
 TABLE = ("rmse", "mae", "crps", "nlpd", "coverage_50", "coverage_80", "coverage_95", "width_95")
 BRIEF = ("rmse", "mae", "crps", "nlpd", "coverage_95", "width_95")
@@ -51,7 +52,6 @@ HOW_TO_READ = (
     "Lower rmse, mae, crps and nlpd are better; the shares of values inside the 50, 80 and 95 %"
     " intervals should be 0.5, 0.8 and 0.95."
 )
-COUNT = "n"
 
 
 def evaluate(prediction: Prediction, y: Any) -> dict[str, float]:
@@ -162,26 +162,17 @@ def tabulate(
     >>> tabulate([{"rmse": 1.0}, {"rmse": 3.0}])["rmse"]["mean"]
     2.0
     """
-    names = [name for name in columns(rows) if name not in (COUNT, *labels)]
+    names = dict.fromkeys(n for row in rows for n in row if n not in ("n", *labels))
     table = {name: _spread([row[name] for row in rows if name in row]) for name in names}
-    counted = [row for row in rows if COUNT in row]
-    counts = np.array([row[COUNT] for row in counted], np.float64)
-    for name in table:
-        if name in SCORES and SCORES[name].mean and counted and all(name in r for r in counted):
+    counted = [row for row in rows if "n" in row]
+    counts = np.array([row["n"] for row in counted], np.float64)
+    for name in table.keys() & SCORES.keys():
+        if SCORES[name].mean and counted and all(name in row for row in counted):
             whole = counts @ [row[name] for row in counted] / counts.sum()
             table[name]["pooled"] = float(whole)
     if "rmse" in table and "pooled" in table.get("mse", ()):
         table["rmse"]["pooled"] = table["mse"]["pooled"] ** 0.5
     return table
-
-
-def columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names that some row has, in the order in which they come.
-
-    >>> columns([{"rmse": 1.0}, {"rmse": 2.0, "mae": 1.5}])
-    ['rmse', 'mae']
-    """
-    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:

@@ -92,6 +92,16 @@ class Fetcher:
             _write(file, body)
         return found
 
+    def require(self, url: str, read: Callable[[bytes], T], what: str, check: str) -> T:
+        """Return what `read` makes of a body that nothing can do without, or say what to check."""
+        try:
+            return self.get(url, read)
+        except FetchError as error:
+            raise FetchError(
+                f"{self.where}: {what}{url} was not loaded: {error}. Check {check}, or try again"
+                " later."
+            ) from None
+
     def _patiently(self, url: str, read: Callable[[bytes], T]) -> tuple[bytes, T]:
         # Retries of urllib3 end at the headers; bodies that are cut short or garbled count too.
         retries = self.retries if self.failed < WEARY else 0

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from mrgp.datasets._http import Fetcher, FetchError, Incomplete
-from mrgp.datasets.loaded import Loaded, canonical, in_degrees, instants, listed, load, numbers
+from mrgp.datasets._http import Fetcher, Incomplete
+from mrgp.datasets.loaded import Loaded, canonical, in_degrees, listed, load, numbers, utc
 
 WHERE = "aurn"
 CODES = ("code", "aurn_code", "site_code", "site")
@@ -89,12 +89,7 @@ def _check_whole(text: str, given: Any) -> None:
 
 def _text(given: Any) -> str:
     if isinstance(given, str) and given.lower().startswith(("https://", "http://")):
-        try:
-            return Fetcher(where=WHERE).get(given, _decoded)
-        except FetchError as error:
-            raise FetchError(
-                f"{WHERE}: {given} was not loaded: {error}. Check the address, or try again later."
-            ) from None
+        return Fetcher(where=WHERE).require(given, _decoded, "", "the address")
     path = Path(given)
     if not path.is_file():
         raise FileNotFoundError(
@@ -157,7 +152,7 @@ def _joined(codes: Any, sites: Any) -> Float[np.ndarray, "n 2"]:
 
 def _times(texts: Any, where: Any) -> Any:
     """Return dates in UTC, or name the first row whose date is not in the format expected."""
-    times = instants(texts)
+    times = utc(texts)
     wrong = times.isna().nonzero()[0]
     if len(wrong):
         raise ValueError(

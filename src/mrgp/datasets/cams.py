@@ -16,6 +16,11 @@ DIMENSIONS = {
     "lon": ("longitude", "lon"),
     "lat": ("latitude", "lat"),
 }
+MEANINGS = {
+    "time": {"standard_name": "time", "time_zone": "UTC"},
+    "lon": {"standard_name": "longitude", "units": "degrees_east"},
+    "lat": {"standard_name": "latitude", "units": "degrees_north"},
+}
 LEVELS = ("level", "lev", "height")
 SPELLINGS = {"pm25": ("pm2p5", "pm25"), "o3": ("o3", "go3")}
 STEPS = re.compile(r"\s*(second|minute|hour|day)s?\s*", re.IGNORECASE)
@@ -136,10 +141,13 @@ def _in_order(grid: Any, name: str, file: Path, level: float | int) -> Any:
     import xarray as xr
 
     named = _renamed(grid, file)
-    lon = np.round((_degrees(named, "lon") + 180) % 360 - 180, DECIMALS)
-    lat = np.round(_degrees(named, "lat"), DECIMALS)
-    time = _times(named["time"], file)
-    for dim, values in (("time", time), ("lon", lon), ("lat", lat)):
+    degrees = {dim: named[dim].to_numpy().astype(np.float64) for dim in ("lon", "lat")}
+    along = {
+        "time": _times(named["time"], file),
+        "lon": np.round((degrees["lon"] + 180) % 360 - 180, DECIMALS),
+        "lat": np.round(degrees["lat"], DECIMALS),
+    }
+    for dim, values in along.items():
         if not len(values) or len(np.unique(values)) < len(values):
             came = "repeats some" if len(values) else "has none"
             raise ValueError(
@@ -155,20 +163,15 @@ def _in_order(grid: Any, name: str, file: Path, level: float | int) -> Any:
         "level": level,
         "missing": int(np.isnan(values).sum()),
     }
-    coordinates = {
-        "time": ("time", time, {"standard_name": "time", "time_zone": "UTC"}),
-        "lon": ("lon", lon, {"standard_name": "longitude", "units": "degrees_east"}),
-        "lat": ("lat", lat, {"standard_name": "latitude", "units": "degrees_north"}),
-    }
+    coordinates = {dim: (dim, values, MEANINGS[dim]) for dim, values in along.items()}
     kept = {key: value for key, value in attrs.items() if value is not None}
     return xr.DataArray(values, coordinates, named.dims, name, kept).sortby(["time", "lon", "lat"])
 
 
 def _renamed(grid: Any, file: Path) -> Any:
     """Return a grid along time, lon and lat."""
-    names = {}
-    for dim, spellings in DIMENSIONS.items():
-        names |= {there: dim for there in spellings if there in grid.dims}
+    known = {there: dim for dim, spellings in DIMENSIONS.items() for there in spellings}
+    names = {there: dim for there, dim in known.items() if there in grid.dims}
     if sorted(names.values()) != sorted(DIMENSIONS) or len(names) != grid.ndim:
         raise ValueError(
             f"{WHERE}: {file} has {grid.name!r} along {list(grid.dims)}; expected time, latitude"
@@ -179,10 +182,6 @@ def _renamed(grid: Any, file: Path) -> Any:
         raise ValueError(f"{WHERE}: {file} has no coordinates along {lacking}.")
     found = grid.drop_vars([c for c in grid.coords if c not in names])
     return found.rename({k: v for k, v in names.items() if k != v}).transpose(*DIMENSIONS)
-
-
-def _degrees(grid: Any, dim: str) -> np.ndarray:
-    return grid[dim].to_numpy().astype(np.float64)
 
 
 def _times(time: Any, file: Path) -> np.ndarray:

@@ -15,10 +15,10 @@ from mrgp.datasets.loaded import (
     by_reason,
     canonical,
     in_degrees,
-    instants,
     listed,
     load,
     numbers,
+    utc,
 )
 
 BASE = "https://api.erg.ic.ac.uk/AirQuality"
@@ -102,7 +102,7 @@ def _instant(given: Any, argument: str) -> Any:
     import pandas as pd
 
     dated = isinstance(given, str | datetime.date | np.datetime64)
-    time = instants([given if dated else None])[0]
+    time = utc([given if dated else None])[0]
     if pd.isna(time):
         raise ValueError(
             f"{WHERE}: {argument}= is a date or a timestamp, such as '2022-02-19'; got {given!r}."
@@ -132,13 +132,8 @@ def _codes(sites: Any) -> list[str] | None:
 def _register(fetcher: Fetcher, root: str, group: str) -> dict[str, dict[str, Any]]:
     """Return what is known of the sites of a group, by code."""
     address = f"{root}/Information/MonitoringSites/GroupName={quote(group, safe='')}/Json"
-    try:
-        records = fetcher.get(address, _sites)
-    except FetchError as error:
-        raise FetchError(
-            f"{WHERE}: the register of sites at {address} was not loaded: {error}. Check the"
-            " connection, base= and group=, or try again later."
-        ) from None
+    check = "the connection, base= and group="
+    records = fetcher.require(address, _sites, "the register of sites at ", check)
     coded = {str(record["@SiteCode"] or "").strip().upper(): record for record in records}
     return {code: record for code, record in coded.items() if code}
 
@@ -149,7 +144,7 @@ def _place(site: dict[str, Any], period: Any) -> tuple[float, float]:
     if not in_degrees(lat, lon):
         raise FetchError("the register has no coordinates of it in degrees")
     # Dates that are not known do not speak against a site.
-    opened, closed = instants([site.get("@DateOpened"), site.get("@DateClosed")])
+    opened, closed = utc([site.get("@DateOpened"), site.get("@DateClosed")])
     if period is not None and (opened >= period.right or closed < period.left):
         raise FetchError("not open in this period")
     return lat, lon
@@ -168,7 +163,7 @@ def _hours(fetcher: Fetcher, root: str, code: str, name: str, period: Any, notes
     records = fetcher.get(address, read, keep=last <= pd.Timestamp.now("UTC"))
     values, odd = numbers(record[VALUE] for record in records)
     notes += [f"{code}: {note}" for note in odd]
-    rows: Any = pd.DataFrame({"time": instants(r[DATE] for r in records), "value": values})
+    rows: Any = pd.DataFrame({"time": utc(r[DATE] for r in records), "value": values})
     unknown = rows["time"].isna().to_numpy().nonzero()[0]
     if len(unknown):
         texts = listed(repr(records[i][DATE]) for i in unknown)

@@ -128,10 +128,10 @@ def _number(text: str) -> float:
         return np.inf
 
 
-def instants(texts: Iterable[Any]) -> Any:
+def utc(texts: Iterable[Any]) -> Any:
     """Return dates in UTC, NaT where a text is none that ISO knows.
 
-    >>> instants(["2018-06-18 01:00:00", "yesterday"]).isna().tolist()
+    >>> utc(["2018-06-18 01:00:00", "yesterday"]).isna().tolist()
     [False, True]
     """
     import pandas as pd

@@ -18,10 +18,8 @@ from mrgp.experiments.spec import DATA, Experiment
 from mrgp.inference import Fit
 from mrgp.inference.fits import checksum_of
 
-BESIDE = {"cli", "config", "plotting", "selection", "sklearn.py"} | {
-    f"experiments/{name}.py"
-    for name in ("figures", "parallel", "results", "runs", "store", "summary")
-}
+BESIDE = {"cli", "config", "plotting", "report", "sklearn.py"}
+BESIDE |= {f"experiments/{name}.py" for name in ("figures", "parallel", "results", "runs", "store")}
 """Code that does not change a result."""
 
 
@@ -58,8 +56,7 @@ class Cell:
     @property
     def slug(self) -> str:
         """A name for files, of its own for other settings."""
-        digest = hashlib.sha256(json.dumps(self._settings, sort_keys=True).encode()).hexdigest()
-        return slug(self.variant, self.noun, self.label, self.model, digest[:8])
+        return slug(self.variant, self.noun, self.label, self.model, _digest(self._settings)[:8])
 
     @property
     def labels(self) -> dict[str, Any]:
@@ -73,14 +70,8 @@ class Cell:
 
     def fingerprint(self, case: Case) -> str:
         """Return what tells whether a result is of this model, these data and this code."""
-        what = [
-            _code(),
-            *self._settings,
-            checksum_of(case.data),
-            zlib.crc32(case.y.tobytes()),
-            list(case.maps),
-        ]
-        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+        values = [checksum_of(case.data), zlib.crc32(case.y.tobytes()), list(case.maps)]
+        return _digest([_code(), *self._settings, *values])
 
     @property
     def _settings(self) -> list[Any]:
@@ -103,6 +94,14 @@ class Cell:
             return score(self.spec, case, self.number, timed=self.timed)
         # One key for all folds: what they share does not depend on which came first.
         return score(self.spec, case, 0, timed=self.timed, earlier=earlier)
+
+
+Plan = Sequence[Sequence[Cell]]
+"""Cells, replicate by replicate."""
+
+
+def _digest(what: Any) -> str:
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
 
 @functools.cache
@@ -133,7 +132,7 @@ def plan(
     models: Sequence[str] | None = None,
     preset: str | None = None,
     quick: bool = False,
-) -> list[list[Cell]]:
+) -> Plan:
     """Return what is to be run, replicate by replicate: those asked for, or all.
 
     >>> from mrgp import experiments

@@ -11,7 +11,7 @@ import numpy as np
 from mrgp.data import Dataset
 from mrgp.datasets import Case
 from mrgp.evaluation import pit
-from mrgp.experiments.design import Cell, slug
+from mrgp.experiments.design import Plan, slug
 from mrgp.experiments.metering import COSTS, Cost
 from mrgp.experiments.scoring import ARRAYS, LATENT, NOISY, PARAMETERS
 from mrgp.experiments.store import Store
@@ -34,9 +34,7 @@ WIDTH = 9.0
 Predictions = Mapping[str, Prediction]
 
 
-def draw(
-    folder: Path, replicates: Sequence[Sequence[Cell]], store: Store, costs: Sequence[Cost] = ()
-) -> None:
+def draw(folder: Path, replicates: Plan, store: Store, costs: Sequence[Cost] = ()) -> None:
     """Draw what there is to see, of the first replicate of each variant, and calibration of all.
 
     Drawn are functions of one input with the data and the truth, the experts of deep models with
@@ -45,7 +43,7 @@ def draw(
     """
     import matplotlib.pyplot as plt
 
-    drawn = [("costs", _costs(_sizes(replicates), store, costs))] if costs else []
+    drawn = [("costs", _costs(replicates, store, costs))] if costs else []
     groups = itertools.groupby(replicates, key=lambda cells: cells[0].variant)
     several = (_figures(variant, list(mine), store) for variant, mine in groups)
     for name, figure in itertools.chain(drawn, *several):
@@ -53,9 +51,7 @@ def draw(
         plt.close(figure)
 
 
-def _figures(
-    variant: str, replicates: Sequence[Sequence[Cell]], store: Store
-) -> Iterator[tuple[str, Any]]:
+def _figures(variant: str, replicates: Plan, store: Store) -> Iterator[tuple[str, Any]]:
     """Yield the figures of a variant, one by one, with their names."""
     cells, case = replicates[0], replicates[0][0].load()
     by_model = {cell.model: store.predictions(cell, case) for cell in cells}
@@ -75,43 +71,32 @@ def _figures(
             yield slug("maps", variant, model), _maps(case, found)
 
 
-Sizes = dict[str, dict[int, list[Cell]]]
-
-
-def _sizes(replicates: Sequence[Sequence[Cell]]) -> Sizes:
-    """Return the cells of variants that are named by a quantity and its size."""
-    found: Sizes = {}
-    for cells in replicates:
-        quantity, _, size = cells[0].variant.rpartition("-")
-        found.setdefault(quantity, {}).setdefault(int(size), []).extend(cells)
-    return found
-
-
-def _costs(sizes: Sizes, store: Store, costs: Sequence[Cost]) -> Any:
-    """Draw every cost against every quantity, for all models, on logarithmic axes."""
+def _panels(rows: int, columns: int, size: tuple[float, float], **shared: Any) -> Any:
+    """Return a figure and its panels, row by row."""
     import matplotlib.pyplot as plt
+
+    return plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **shared)
+
+
+def _costs(replicates: Plan, store: Store, costs: Sequence[Cost]) -> Any:
+    """Draw every cost against the sizes that name variants, for all models, on logarithmic axes."""
+    import pandas as pd
     from matplotlib.ticker import LogLocator
 
-    figure, panels = plt.subplots(
-        len(costs),
-        len(sizes),
-        figsize=(1.2 + 2.1 * len(sizes), 0.8 + 1.7 * len(costs)),
-        sharex="col",
-        sharey="row",
-        squeeze=False,
-        layout="constrained",
-    )
-    for column, (quantity, by_size) in zip(panels.T, sizes.items(), strict=True):
-        ran = [(size, cell) for size in sorted(by_size) for cell in by_size[size]]
-        known = dict.fromkeys(cell.model for _, cell in ran)
-        for model, colour in zip(known, MODEL_COLOURS, strict=False):
-            mine = [(size, store.read(cell).costs) for size, cell in ran if cell.model == model]
-            x = [size for size, _ in mine]
-            for axes, cost in zip(column, costs, strict=True):
-                y = [found.get(cost) or np.nan for _, found in mine]
-                axes.loglog(x, y, "o-", color=colour, markersize=4, label=model)
-        for axes in column:
-            axes.set_xticks(sorted(by_size), [f"{size:,}" for size in sorted(by_size)])
+    cells = [cell for replicate in replicates for cell in replicate]
+    rows: Any = pd.DataFrame([cell.labels | store.read(cell).costs for cell in cells])
+    rows[["quantity", "size"]] = rows["variant"].str.rsplit("-", n=1, expand=True)
+    rows = rows.astype({"size": int}).sort_values("size", kind="stable")
+    by_quantity = rows.groupby("quantity", sort=False)
+    high, wide = len(costs), len(by_quantity)
+    size = (1.2 + 2.1 * wide, 0.8 + 1.7 * high)
+    figure, panels = _panels(high, wide, size, sharex="col", sharey="row")
+    for column, (quantity, mine) in zip(panels.T, by_quantity, strict=True):
+        sizes, by_model = mine["size"].unique(), mine.groupby("model", sort=False)
+        for axes, cost in zip(column, costs, strict=True):
+            for colour, (model, ran) in zip(MODEL_COLOURS, by_model, strict=False):
+                axes.loglog(ran["size"], ran[cost], "o-", color=colour, markersize=4, label=model)
+            axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
             axes.minorticks_off()
         column[-1].set_xlabel(quantity)
         column[-1].tick_params(axis="x", rotation=45)
@@ -125,19 +110,9 @@ def _costs(sizes: Sizes, store: Store, costs: Sequence[Cost]) -> Any:
 
 def _functions(case: Case, by_model: Mapping[str, Predictions]) -> Any:
     """Draw every model's prediction of a function of one input in a panel of its own."""
-    import matplotlib.pyplot as plt
-
     wide = min(2, len(by_model))
     high = -(-len(by_model) // wide)
-    figure, panels = plt.subplots(
-        high,
-        wide,
-        figsize=(WIDTH, 0.6 + 2.3 * high),
-        sharex=True,
-        sharey=True,
-        squeeze=False,
-        layout="constrained",
-    )
+    figure, panels = _panels(high, wide, (WIDTH, 0.6 + 2.3 * high), sharex=True, sharey=True)
     for axes, (model, found) in zip(panels.ravel(), by_model.items(), strict=False):
         plot_function(found.get(LATENT, found[NOISY]), axes, data=case.data, truth=case.truth)
         if case.truth is None:
@@ -162,20 +137,14 @@ def _zoom(axes: Any, case: Case) -> None:
 
 
 def _experts(found: Predictions, case: Case) -> Any:
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(
-        2, sharex=True, figsize=(WIDTH, 5.2), layout="constrained", height_ratios=(3, 1)
-    )
-    plot_experts(found.get(LATENT, found[NOISY]), axes, data=case.data)
-    _zoom(axes[0], case)
+    figure, panels = _panels(2, 1, (WIDTH, 5.2), sharex=True, height_ratios=(3, 1))
+    plot_experts(found.get(LATENT, found[NOISY]), panels[:, 0], data=case.data)
+    _zoom(panels[0, 0], case)
     return figure
 
 
-def _calibration(replicates: Sequence[Sequence[Cell]], store: Store) -> Any:
+def _calibration(replicates: Plan, store: Store) -> Any:
     """Draw coverage and PIT of new observations, over all replicates."""
-    import matplotlib.pyplot as plt
-
     values: dict[str, list[np.ndarray]] = {}
     for cells in replicates:
         case = cells[0].load()
@@ -183,7 +152,7 @@ def _calibration(replicates: Sequence[Sequence[Cell]], store: Store) -> Any:
             noisy = store.predictions(cell, case)[NOISY]
             values.setdefault(cell.model, []).append(pit(noisy, case.y))
     pooled = {model: np.concatenate(several) for model, several in values.items()}
-    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 4.6), layout="constrained")
+    figure, ((left, right),) = _panels(1, 2, (WIDTH, 4.6))
     plot_reliability(left, pooled)
     plot_pit(right, pooled)
     legend_above(figure, [left])

@@ -6,16 +6,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mrgp.experiments.design import Cell, plan
+from mrgp.experiments.design import Cell, Plan, plan
 from mrgp.experiments.figures import draw
 from mrgp.experiments.parallel import in_processes
-from mrgp.experiments.results import write_predictions, write_settings, write_tables
+from mrgp.experiments.results import summarise, write_predictions, write_settings, write_tables
 from mrgp.experiments.rivals import ExperimentError
 from mrgp.experiments.spec import Experiment
 from mrgp.experiments.store import Store
-from mrgp.experiments.summary import summarise
 from mrgp.inference import Fit, Progress, Silent
 
+Done = Iterator[tuple[Cell, bool]]
+"""Cells that are done, and whether they were there before."""
 Earlier = dict[tuple[str, str], Fit | None]
 _earlier: Earlier = {}
 """In a process of its own: the last fit of each variant and model."""
@@ -83,13 +84,8 @@ def run(
     return summary | {"seconds": time.perf_counter() - start}
 
 
-def _work(
-    replicates: Sequence[Sequence[Cell]], store: Store, jobs: int, fresh: bool, isolated: bool
-) -> Iterator[tuple[Cell, bool]]:
-    """Work through replicates; yield each cell that is done, and whether it was there before.
-
-    Where they are `isolated`, each cell has a process of its own.
-    """
+def _work(replicates: Plan, store: Store, jobs: int, fresh: bool, isolated: bool) -> Done:
+    """Work through replicates; where they are `isolated`, each cell has a process of its own."""
     if isolated and jobs > 1:
         raise ExperimentError("Costs are measured with nothing beside: leave --jobs out.")
     if isolated:
@@ -108,9 +104,8 @@ def _in_process(replicate: Sequence[Cell], store: Store, fresh: bool) -> list[tu
     return list(_through(replicate, store, fresh, _earlier))
 
 
-def _through(
-    replicate: Sequence[Cell], store: Store, fresh: bool, earlier: Earlier
-) -> Iterator[tuple[Cell, bool]]:
+def _through(replicate: Sequence[Cell], store: Store, fresh: bool, earlier: Earlier) -> Done:
+    """Work through the cells of a replicate."""
     case = replicate[0].load()
     for cell in replicate:
         was_there = not fresh and store.has(cell, case)

@@ -11,8 +11,8 @@ from mrgp.data import Dataset
 from mrgp.evaluation import BRIEF, RANKING, attempt
 from mrgp.inference import FitError, fit
 from mrgp.inference.progress import as_progress
+from mrgp.models.deep import by_size
 from mrgp.selection.folds import make_folds
-from mrgp.selection.targets import target_of
 
 FAILURES = (FitError, ValueError, TypeError)
 
@@ -142,6 +142,14 @@ def _named(models: Any) -> dict[str, Any]:
     if not found:
         raise ValueError("compare: models= is empty; give one recipe or more.")
     return found
+
+
+def target_of(data: Dataset, target: Any = None) -> tuple[str, str]:
+    """Return the process to predict: the one named, or the first task's of the finest support."""
+    if target is not None:
+        return data[tuple(target) if isinstance(target, list) else target].process
+    task = data.tasks[0]
+    return by_size(data, task)[0], task
 
 
 def split(data: Dataset, process: tuple[str, str], held: np.ndarray) -> tuple[Dataset, Any]:
