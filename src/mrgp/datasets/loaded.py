@@ -65,18 +65,9 @@ class Loaded:
         The inputs are time, lon and lat. The source is called by its network and the task by its
         species, unless given.
         """
-        return from_frame(
-            self.frame,
-            ["lon", "lat"],
-            self.species,
-            start="time",
-            end="end",
-            crs="EPSG:4326",
-            inputs=INPUTS,
-            task=task,
-            name=name or self.network,
-            units=self.units,
-        )
+        hours = {"start": "time", "end": "end", "crs": "EPSG:4326", "inputs": INPUTS}
+        about = {"name": name or self.network, "task": task, "units": self.units}
+        return from_frame(self.frame, ["lon", "lat"], self.species, **hours, **about)
 
 
 def needed(package: str, what: str) -> Any:
@@ -167,14 +158,9 @@ def load(
     if rivals := int(rows.duplicated(["site", "time"]).sum()):
         verb = "has" if rivals == 1 else "have"
         notes.append(f"{_count(rivals, 'hour')} {verb} a second, different value; both are kept")
-    frame = rows[["site", "time"]].assign(
-        end=rows["time"] + pd.Timedelta("1h"),
-        lat=rows["lat"],
-        lon=rows["lon"],
-        **{species: rows["value"]},
-    )
-    missing = int(frame[species].isna().sum())
-    units = UNITS.get(species)
+    hours = rows.assign(end=rows["time"] + pd.Timedelta("1h")).rename(columns={"value": species})
+    frame = hours[["site", "time", "end", "lat", "lon", species]]
+    missing, units = int(frame[species].isna().sum()), UNITS.get(species)
     return Loaded(frame, species, units, missing, dict(refused), source, network, tuple(notes))
 
 

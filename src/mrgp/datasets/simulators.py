@@ -10,12 +10,15 @@ from mrgp.data import Dataset, Observations
 from mrgp.datasets.cases import Simulation, grid
 from mrgp.supports import Support, boxes, intervals, nodes, points
 
+Rng = np.random.Generator
+Values = Float[np.ndarray, " n"]
+
 
 def _simulated(
-    rng: np.random.Generator,
+    rng: Rng,
     data: Iterable[Observations],
     support: Support,
-    truth: Float[np.ndarray, " n"],
+    truth: Values,
     noise: float,
     target: str,
     task: str = "y",
@@ -25,7 +28,7 @@ def _simulated(
     return Simulation(Dataset(data), support, fresh, target, task, truth=truth)
 
 
-def _line(x: Float[np.ndarray, " n"]) -> Support:
+def _line(x: Values) -> Support:
     """Return points of one input."""
     return points(x[:, None])
 
@@ -222,12 +225,7 @@ class _RandomFunction:
     With several lengthscales, the inputs are along the last axis of its argument.
     """
 
-    def __init__(
-        self,
-        rng: np.random.Generator,
-        lengthscale: float | Float[np.ndarray, " d"],
-        features: int = 200,
-    ):
+    def __init__(self, rng: Rng, lengthscale: float | Values, features: int = 200):
         shape = (features, *np.shape(lengthscale))
         self.frequency = rng.standard_normal(shape) / lengthscale
         self.phase = rng.uniform(0, 2 * np.pi, features)
@@ -239,14 +237,12 @@ class _RandomFunction:
         return np.sqrt(2 / len(self.phase)) * waves.sum(-1)
 
 
-def _wave(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+def _wave(x: Values) -> Values:
     return 5.0 * np.sin(x) ** 2
 
 
-def _noisy_wave(
-    x: Float[np.ndarray, " n"], rng: np.random.Generator, noise: float = 0.1
-) -> Float[np.ndarray, " n"]:
-    return _wave(x) + noise * rng.standard_normal(len(x))
+def _noisy_wave(x: Values, rng: Rng) -> Values:
+    return _wave(x) + 0.1 * rng.standard_normal(len(x))
 
 
 CITY_SIDE = 20.0
@@ -289,7 +285,7 @@ def city(seed: int = 0, sensors: int = 50, cells: int = 5, noise: float = 1.5) -
 class _CityField:
     """A smooth random field plus an urban dome and two roads, at any places."""
 
-    def __init__(self, rng: np.random.Generator):
+    def __init__(self, rng: Rng):
         self.smooth = _RandomFunction(rng, np.array([2.5, 2.5]))
         self.road = rng.uniform(0.35, 0.65, 2) * CITY_SIDE
         self.slope = rng.uniform(-0.25, 0.25, 2)

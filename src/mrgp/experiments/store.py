@@ -95,15 +95,7 @@ def _prediction(
 ) -> Prediction:
     begin = f"{name}/weights/"
     weights = {key.removeprefix(begin): arrays[key] for key in arrays if key.startswith(begin)}
-    return Prediction(
-        support,
-        case.task,
-        case.target,
-        case.data.units[case.task],
-        *(arrays[f"{name}/{field}"] for field in ARRAYS),
-        experts={
-            label: _prediction(f"{name}/experts/{label}", arrays, support, case)
-            for label in weights
-        },
-        weights=weights,
-    )
+    parts = {n: _prediction(f"{name}/experts/{n}", arrays, support, case) for n in weights}
+    about = (support, case.task, case.target, case.data.units[case.task])
+    fields = (arrays[f"{name}/{field}"] for field in ARRAYS)
+    return Prediction(*about, *fields, experts=parts, weights=weights)

@@ -193,15 +193,13 @@ class _Look:
 
     def bias(self, kernel: Kernel, data: Dataset) -> bool:
         """Tell whether sources report the target on another scale, by the evidence."""
-        source = self.process[0]
-        found = {
-            bias: self.evidence(
-                MRGP(kernel=kernel, bias=bias, target=source), *data.dropna(), optimiser=SEARCH
-            )
-            for bias in ("none", "affine")
-        }
-        self.line = found["affine"].alone
-        gain = found["affine"].with_prior - found["none"].with_prior
+        plain = MRGP(kernel=kernel, target=self.process[0])
+        lines = dataclasses.replace(plain, bias="affine")
+        none, affine = (
+            self.evidence(model, *data.dropna(), optimiser=SEARCH) for model in (plain, lines)
+        )
+        self.line = affine.alone
+        gain = affine.with_prior - none.with_prior
         clear = gain > CLEAR * 2 * (len(data) - 1)
         self.say(
             f"A scale and an offset of the other sources {'raise' if gain > 0 else 'do not raise'}"
@@ -297,13 +295,8 @@ def meets(support: Support, other: Support) -> Bool[np.ndarray, " n"]:
     # Along an input where either has width, the width says what is seen.
     wide: Any = np.median(high - low, 0) + np.median(upper - lower, 0)
     reach = np.where(wide > 0, 0.0, reach)
-    return np.array(
-        [
-            np.any(np.all((lower - reach <= b) & (upper + reach >= a), 1))
-            for a, b in zip(low, high, strict=True)
-        ],
-        bool,
-    )
+    sides = zip(low - reach, high + reach, strict=True)
+    return np.array([np.all((lower <= b) & (upper >= a), 1).any() for a, b in sides], bool)
 
 
 def _spacing(
