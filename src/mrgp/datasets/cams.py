@@ -216,14 +216,11 @@ def _start(units: str, name: str) -> tuple[np.datetime64, float] | None:
 
     since, stated = SINCE.fullmatch(units), DATE.search(name)
     step = STEPS.fullmatch(since[1] if since else units)
-    if step is None or (since is None and stated is None):
+    date = since[2] if since else stated and "".join(part or "00" for part in stated.groups())
+    if step is None or date is None:
         return None
     try:
-        if since is not None:
-            origin = pd.to_datetime(since[2], utc=True)
-        else:
-            digits = "".join(part or "00" for part in stated.groups())
-            origin = pd.to_datetime(digits, format="%Y%m%d%H%M", utc=True)
+        origin = pd.to_datetime(date, format=None if since else "%Y%m%d%H%M", utc=True)
     except ValueError:
         return None
     utc = origin.tz_localize(None).as_unit("s").to_datetime64()
