@@ -12,6 +12,8 @@ from mrgp.data import Observations, as_values
 from mrgp.inference import Fit
 from mrgp.prediction import Prediction, predict_values
 
+Values = Float[np.ndarray, "*k"]
+
 
 class Score(NamedTuple):
     """How a table heads a score, what it is, which values are better, and whether it is a mean.
@@ -127,11 +129,15 @@ class Trial(NamedTuple):
     costs: dict[str, float]
 
 
+Meter = Callable[[Callable[[], Any]], tuple[Any, dict[str, float]]]
+
+
+def _unmetered(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
+    return work(), {}
+
+
 def attempt(
-    make: Callable[[], Fit],
-    held_out: Observations,
-    key: Any = 0,
-    meter: Callable[[Callable[[], Any]], tuple[Any, dict[str, float]]] = lambda work: (work(), {}),
+    make: Callable[[], Fit], held_out: Observations, key: Any = 0, meter: Meter = _unmetered
 ) -> Trial:
     """Fit a model, predict values that were held out, with their noise, and score them.
 
@@ -214,9 +220,7 @@ def pit(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
     return prediction.cdf(y)
 
 
-def _mean_absolute(
-    mean: Float[np.ndarray, "*k"], variance: Float[np.ndarray, "*k"]
-) -> Float[np.ndarray, "*k"]:
+def _mean_absolute(mean: Values, variance: Values) -> Values:
     sd = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
     with np.errstate(over="ignore"):
         z = mean / sd

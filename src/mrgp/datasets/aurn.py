@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp.datasets._http import Fetcher, Incomplete
-from mrgp.datasets.loaded import Loaded, canonical, in_degrees, listed, load, numbers, utc
+from mrgp.datasets.loaded import Loaded, canonical, listed, load, numbers, placed, utc
 
 WHERE = "aurn"
 CODES = ("code", "aurn_code", "site_code", "site")
@@ -43,16 +43,16 @@ def aurn(path_or_url: Any, species: str, *, sites: Any = None) -> Loaded:
     time = _times(table[_column(table, ("date",), path_or_url)], path_or_url)
     rows = table[[code]].set_axis(["site"], axis=1)
     rows = rows.assign(time=time, lat=place[:, 0], lon=place[:, 1], value=y)
-    placed = in_degrees(rows["lat"], rows["lon"])
-    lost = rows.loc[~placed, "site"].value_counts(sort=False)
+    known = placed(rows["lat"], rows["lon"])
+    lost = rows.loc[~known, "site"].value_counts(sort=False)
     refused = {str(s): f"no coordinates in degrees; rows left out: {n}" for s, n in lost.items()}
-    if not placed.any():
+    if not known.any():
         raise ValueError(
             f"{WHERE}: {_named(path_or_url)} has no row of a site with known coordinates; its"
             f" sites are {listed(refused) or 'none'}. Give sites=, a table of code, latitude and"
             " longitude that has them."
         )
-    return load(rows[placed], name, WHERE, _named(path_or_url), refused, notes)
+    return load(rows[known], name, WHERE, _named(path_or_url), refused, notes)
 
 
 def _read(given: Any) -> Any:

@@ -10,16 +10,7 @@ from urllib.parse import quote
 import numpy as np
 
 from mrgp.datasets._http import Fetcher, FetchError, Incomplete
-from mrgp.datasets.loaded import (
-    Loaded,
-    by_reason,
-    canonical,
-    in_degrees,
-    listed,
-    load,
-    numbers,
-    utc,
-)
+from mrgp.datasets.loaded import Loaded, by_reason, canonical, listed, load, numbers, placed, utc
 
 BASE = "https://api.erg.ic.ac.uk/AirQuality"
 WHERE = "laqn"
@@ -141,7 +132,7 @@ def _register(fetcher: Fetcher, root: str, group: str) -> dict[str, dict[str, An
 def _place(site: dict[str, Any], period: Any) -> tuple[float, float]:
     """Return the latitude and longitude of a site that was open in a period, if that is asked."""
     (lat, lon), _ = numbers([site.get("@Latitude"), site.get("@Longitude")])
-    if not in_degrees(lat, lon):
+    if not placed(lat, lon):
         raise FetchError("the register has no coordinates of it in degrees")
     # Dates that are not known do not speak against a site.
     opened, closed = utc([site.get("@DateOpened"), site.get("@DateClosed")])

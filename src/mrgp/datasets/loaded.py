@@ -130,7 +130,7 @@ def utc(texts: Iterable[Any]) -> Any:
     return pd.to_datetime([str(t) for t in texts], format="ISO8601", utc=True, errors="coerce")
 
 
-def in_degrees(lat: Any, lon: Any) -> Any:
+def placed(lat: Any, lon: Any) -> Any:
     """Tell which latitudes and longitudes are there, and are degrees."""
     return (np.abs(lat) <= 90) & (np.abs(lon) <= 180)
 

@@ -26,18 +26,10 @@ DRAWN = {"19 February, 11:00": 11.0, "21 February, 17:00": 65.0}
 MAP_COLUMNS, MAP_ROWS = 48, 38
 
 
-LAQN = (
-    "laqn_2022/window_no2_2022-02-19_to_21.csv",
-    "laqn_2022/laqn_site_metadata.csv",
-    "2022-02-19",
-)
-AURN = (
-    "aurn_london_2018/window_2018-02-19_to_21.csv",
-    "aurn_london_2018/sites.csv",
-    "2018-02-19",
-)
+LAQN = ("laqn_2022", "window_no2_2022-02-19_to_21.csv", "laqn_site_metadata.csv", "2022-02-19")
+AURN = ("aurn_london_2018", "window_2018-02-19_to_21.csv", "sites.csv", "2018-02-19")
 NETWORKS = {"forecast": LAQN, "leave-sites-out": LAQN, "aurn-2018": AURN}
-"""Where values and sites of each protocol are, and when its hours begin."""
+"""The folder, values and sites of each protocol, and when its hours begin."""
 
 
 def london_folds(protocol: str = "forecast") -> tuple[str, ...]:
@@ -89,13 +81,13 @@ def _maps() -> dict[str, Support]:
     return {title: _support(np.full(len(degrees), hour), degrees) for title, hour in DRAWN.items()}
 
 
-def _read(values: str, sites: str, start: str) -> Any:
+def _read(folder: str, values: str, sites: str, start: str) -> Any:
     """Return the values that were recorded, site by site and hour by hour since the start."""
     import pandas as pd
 
-    table: Any = pd.read_csv(data_file(values)).rename(columns={"time": "date"})
-    places: Any = pd.read_csv(data_file(sites)).rename(columns=lambda c: re.sub("^@(Site)?", "", c))
-    frame = aurn(table, "no2", sites=places).frame.dropna()
+    table, places = (pd.read_csv(data_file(f"{folder}/{file}")) for file in (values, sites))
+    places = places.rename(columns=lambda column: re.sub("^@(Site)?", "", column))
+    frame = aurn(table.rename(columns={"time": "date"}), "no2", sites=places).frame.dropna()
     return frame.assign(time=(frame["time"] - pd.Timestamp(start, tz="UTC")) / pd.Timedelta("1h"))
 
 

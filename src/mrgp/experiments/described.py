@@ -14,19 +14,9 @@ from mrgp.parameters import LogNormal, Parameter, positive
 from mrgp.supports import GaussLegendre
 
 KERNELS = ("kernel", "kernel_f", "kernel_w", "kernel_base", "kernel_deep")
-KernelName = Literal[
-    "RBF",
-    "Matern12",
-    "Matern32",
-    "Matern52",
-    "RationalQuadratic",
-    "Polynomial",
-    "ArcCosine",
-    "SpectralMixture",
-    "Periodic",
-    "Linear",
-    "Constant",
-]
+Stationary = Literal["RBF", "Matern12", "Matern32", "Matern52", "RationalQuadratic"]
+Other = Literal["Polynomial", "ArcCosine", "SpectralMixture", "Periodic", "Linear", "Constant"]
+KernelName = Literal[Stationary, Other]
 
 
 class KernelSettings(BaseModel, extra="allow"):

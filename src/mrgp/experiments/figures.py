@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mrgp import plotting
 from mrgp.data import Dataset
 from mrgp.datasets import Case
 from mrgp.evaluation import pit
@@ -15,15 +16,6 @@ from mrgp.experiments.design import Plan, slug
 from mrgp.experiments.metering import COSTS, Cost
 from mrgp.experiments.scoring import ARRAYS, LATENT, NOISY, PARAMETERS
 from mrgp.experiments.store import Store
-from mrgp.plotting import (
-    MODEL_COLOURS,
-    plot_experts,
-    plot_function,
-    plot_pit,
-    plot_posteriors,
-    plot_prediction,
-    plot_reliability,
-)
 from mrgp.plotting.functions import legend_above
 from mrgp.prediction import Prediction
 from mrgp.supports import concat
@@ -58,7 +50,9 @@ def _figures(variant: str, replicates: Plan, store: Store) -> Iterator[tuple[str
     draws = {cell.model: store.draws(cell) for cell in cells}
     if all(draws.values()):
         functions = {model: found[LATENT] for model, found in by_model.items()}
-        figure = plot_posteriors(case.support, functions, draws, PARAMETERS, truth=case.truth)
+        figure = plotting.plot_posteriors(
+            case.support, functions, draws, PARAMETERS, truth=case.truth
+        )
         yield slug("posteriors", variant), figure
         return
     yield slug("calibration", variant), _calibration(replicates, store)
@@ -94,7 +88,7 @@ def _costs(replicates: Plan, store: Store, costs: Sequence[Cost]) -> Any:
     for column, (quantity, mine) in zip(panels.T, by_quantity, strict=True):
         sizes, by_model = mine["size"].unique(), mine.groupby("model", sort=False)
         for axes, cost in zip(column, costs, strict=True):
-            for colour, (model, ran) in zip(MODEL_COLOURS, by_model, strict=False):
+            for colour, (model, ran) in zip(plotting.MODEL_COLOURS, by_model, strict=False):
                 axes.loglog(ran["size"], ran[cost], "o-", color=colour, markersize=4, label=model)
             axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
             axes.minorticks_off()
@@ -114,7 +108,9 @@ def _functions(case: Case, by_model: Mapping[str, Predictions]) -> Any:
     high = -(-len(by_model) // wide)
     figure, panels = _panels(high, wide, (WIDTH, 0.6 + 2.3 * high), sharex=True, sharey=True)
     for axes, (model, found) in zip(panels.ravel(), by_model.items(), strict=False):
-        plot_function(found.get(LATENT, found[NOISY]), axes, data=case.data, truth=case.truth)
+        plotting.plot_function(
+            found.get(LATENT, found[NOISY]), axes, data=case.data, truth=case.truth
+        )
         if case.truth is None:
             x = np.asarray(case.support.bounds[0])[:, 0]
             axes.plot(x, case.y, "x", color="0.35", markersize=3, zorder=4, label="held out")
@@ -138,7 +134,7 @@ def _zoom(axes: Any, case: Case) -> None:
 
 def _experts(found: Predictions, case: Case) -> Any:
     figure, panels = _panels(2, 1, (WIDTH, 5.2), sharex=True, height_ratios=(3, 1))
-    plot_experts(found.get(LATENT, found[NOISY]), panels[:, 0], data=case.data)
+    plotting.plot_experts(found.get(LATENT, found[NOISY]), panels[:, 0], data=case.data)
     _zoom(panels[0, 0], case)
     return figure
 
@@ -153,8 +149,8 @@ def _calibration(replicates: Plan, store: Store) -> Any:
             values.setdefault(cell.model, []).append(pit(noisy, case.y))
     pooled = {model: np.concatenate(several) for model, several in values.items()}
     figure, ((left, right),) = _panels(1, 2, (WIDTH, 4.6))
-    plot_reliability(left, pooled)
-    plot_pit(right, pooled)
+    plotting.plot_reliability(left, pooled)
+    plotting.plot_pit(right, pooled)
     legend_above(figure, [left])
     return figure
 
@@ -169,7 +165,7 @@ def _maps(case: Case, found: Predictions) -> Any:
     support = concat(*(prediction.support for prediction in several))
     whole = dataclasses.replace(several[0], support=support, experts={}, weights={}, **arrays)
     gone = case.held_out.replace(name="held out")
-    figure = plot_prediction(whole, Dataset([*case.data.select(task=case.task), gone]))
+    figure = plotting.plot_prediction(whole, Dataset([*case.data.select(task=case.task), gone]))
     titles = itertools.product(case.maps, ("mean", "sd"))
     for axes, (title, kind) in zip(figure.axes, titles, strict=False):
         axes.set_title(f"{title}: {kind}")

@@ -2,8 +2,8 @@
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -90,9 +90,7 @@ def _arrays(name: str, prediction: Prediction) -> dict[str, np.ndarray]:
     return found
 
 
-def _prediction(
-    name: str, arrays: Mapping[str, np.ndarray], support: Support, case: Case
-) -> Prediction:
+def _prediction(name: str, arrays: Any, support: Support, case: Case) -> Prediction:
     begin = f"{name}/weights/"
     weights = {key.removeprefix(begin): arrays[key] for key in arrays if key.startswith(begin)}
     parts = {n: _prediction(f"{name}/experts/{n}", arrays, support, case) for n in weights}

@@ -26,6 +26,8 @@ LARGEST = 1500
 BRIEF = LBFGS(max_steps=60, starts=1, candidates=0)
 SEARCH = LBFGS(max_steps=100)
 
+Corners = Float[np.ndarray, "n d"]
+
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
@@ -299,9 +301,7 @@ def meets(support: Support, other: Support) -> Bool[np.ndarray, " n"]:
     return np.array([np.all((lower <= b) & (upper >= a), 1).any() for a, b in sides], bool)
 
 
-def _spacing(
-    lower: Float[np.ndarray, "n d"], upper: Float[np.ndarray, "n d"]
-) -> Float[np.ndarray, " d"]:
+def _spacing(lower: Corners, upper: Corners) -> Float[np.ndarray, " d"]:
     """Return how far apart places would be along each input if they filled their bounds evenly."""
     middle = 0.5 * (lower + upper)
     count = len(np.unique(middle, axis=0))
