@@ -85,10 +85,8 @@ class MRGPRegressor(RegressorMixin, BaseEstimator):
         groups = _groups(sources, len(X))
         inputs = _inputs(self.regions, getattr(self, "feature_names_in_", None), X.shape[1])
         support = _support(inputs, X)
-        data = Dataset(
-            Observations(support[rows], y[rows], **({} if source is None else {"name": source}))
-            for source, rows in groups.items()
-        )
+        parts = [(support[rows], y[rows], source) for source, rows in groups.items()]
+        data = Dataset(Observations(at, seen, name=name or "source") for at, seen, name in parts)
         model = MRGP() if self.model is None else self.model
         settings = {"optimiser": self.optimiser, "progress": None}
         self.fit_ = inference.fit(model, data, self.key, self.weights, **settings)

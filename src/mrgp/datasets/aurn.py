@@ -37,9 +37,14 @@ def aurn(path_or_url: Any, species: str, *, sites: Any = None) -> Loaded:
     name = canonical(species, WHERE)
     table = _read(path_or_url)
     code = _column(table, ("code", "site"), path_or_url)
-    value = _species_column(table, name, path_or_url)
+    columns = [column for column in table.columns if column.replace(".", "") == name]
+    if not columns:
+        raise ValueError(
+            f"{WHERE}: {_named(path_or_url)} has no column of the species {name!r}; its columns"
+            f" are {list(table.columns)}."
+        )
     place = _place(table, path_or_url) if sites is None else _joined(table[code], sites)
-    y, notes = numbers(table[value])
+    y, notes = numbers(table[columns[0]])
     time = _times(table[_column(table, ("date",), path_or_url)], path_or_url)
     rows = table[[code]].set_axis(["site"], axis=1)
     rows = rows.assign(time=time, lat=place[:, 0], lon=place[:, 1], value=y)
@@ -117,16 +122,6 @@ def _column(table: Any, names: tuple[str, ...], where: Any) -> str:
             return name
     raise ValueError(
         f"{WHERE}: {_named(where)} needs a column {' or '.join(map(repr, names))}; it has"
-        f" {list(table.columns)}."
-    )
-
-
-def _species_column(table: Any, name: str, where: Any) -> str:
-    for column in table.columns:
-        if column == name or column.replace(".", "") == name:
-            return column
-    raise ValueError(
-        f"{WHERE}: {_named(where)} has no column of the species {name!r}; its columns are"
         f" {list(table.columns)}."
     )
 

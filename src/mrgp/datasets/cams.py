@@ -12,15 +12,11 @@ from mrgp.datasets.loaded import canonical, needed
 
 WHERE = "cams"
 DIMENSIONS = {
-    "time": ("time", "valid_time"),
-    "lon": ("longitude", "lon"),
-    "lat": ("latitude", "lat"),
+    "time": (("time", "valid_time"), {"standard_name": "time", "time_zone": "UTC"}),
+    "lon": (("longitude", "lon"), {"standard_name": "longitude", "units": "degrees_east"}),
+    "lat": (("latitude", "lat"), {"standard_name": "latitude", "units": "degrees_north"}),
 }
-MEANINGS = {
-    "time": {"standard_name": "time", "time_zone": "UTC"},
-    "lon": {"standard_name": "longitude", "units": "degrees_east"},
-    "lat": {"standard_name": "latitude", "units": "degrees_north"},
-}
+"""What files call each dimension, and what its attributes are to say."""
 LEVELS = ("level", "lev", "height")
 SPELLINGS = {"pm25": ("pm2p5", "pm25"), "o3": ("o3", "go3")}
 STEPS = re.compile(r"\s*(second|minute|hour|day)s?\s*", re.IGNORECASE)
@@ -163,14 +159,14 @@ def _in_order(grid: Any, name: str, file: Path, level: float | int) -> Any:
         "level": level,
         "missing": int(np.isnan(values).sum()),
     }
-    coordinates = {dim: (dim, values, MEANINGS[dim]) for dim, values in along.items()}
+    coordinates = {dim: (dim, values, DIMENSIONS[dim][1]) for dim, values in along.items()}
     kept = {key: value for key, value in attrs.items() if value is not None}
     return xr.DataArray(values, coordinates, named.dims, name, kept).sortby(["time", "lon", "lat"])
 
 
 def _renamed(grid: Any, file: Path) -> Any:
     """Return a grid along time, lon and lat."""
-    known = {there: dim for dim, spellings in DIMENSIONS.items() for there in spellings}
+    known = {there: dim for dim, (spellings, _) in DIMENSIONS.items() for there in spellings}
     names = {there: dim for there, dim in known.items() if there in grid.dims}
     if sorted(names.values()) != sorted(DIMENSIONS) or len(names) != grid.ndim:
         raise ValueError(

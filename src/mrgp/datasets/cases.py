@@ -4,11 +4,13 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from mrgp.data import Dataset, Observations
+from mrgp.selection.comparing import split
 from mrgp.supports import Support
 
 VARIABLE = "MRGP_DATA"
@@ -68,6 +70,14 @@ class Recording(Case):
     >>> Recording(data, gone, np.array([9.0]), target="KC1", task="pm25").support
     Points(1 mean: hour 1 to 1)
     """
+
+
+def hold_out(
+    data: Dataset, process: tuple[str, str], rows: Bool[np.ndarray, " n"], **about: Any
+) -> Recording:
+    """Hold some values of a process out of data."""
+    train, gone = split(data, process, rows)
+    return Recording(train, gone.support, gone.y, *process, **about)
 
 
 def grid(*sides: Float[np.ndarray, " _"]) -> Float[np.ndarray, "n d"]:

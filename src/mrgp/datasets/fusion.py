@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from mrgp.data import Dataset, Observations
-from mrgp.datasets.cases import Recording, check_name, data_file, grid
+from mrgp.datasets.cases import Recording, check_name, data_file, grid, hold_out
 from mrgp.datasets.loaded import needed
 from mrgp.supports import Support, boxes, points
 
@@ -14,7 +14,6 @@ START = "2004-06-01"
 CELL = 12.0
 FOLDS = 8
 INPUTS = ("x", "y", "day")
-UNITS = "ug/m3"
 DRAWN = {"4 June": 3.0, "16 June": 15.0}
 MAP_SIDE = 40
 
@@ -40,12 +39,14 @@ def fusion(fold: str, stride: int = 1) -> Recording:
     ValueError: fusion: no fold is named '9'; the folds are ('0', '1', '2', '3', '4', ...
     """
     check_name("fusion", fold, fusion_folds())
-    place, y, site_fold = _monitors()
-    test = site_fold == int(fold)
-    seen, gone = (points(place[rows], inputs=INPUTS) for rows in (~test, test))
-    monitors = Observations(seen, y[~test], task="pm25", name="aqs", units=UNITS)
-    data, units = Dataset([monitors, _cells(stride)]), {"x": "km", "y": "km"}
-    return Recording(data, gone, y[test], "aqs", "pm25", maps=_maps(place), input_units=units)
+    import pandas as pd
+
+    table: Any = pd.read_csv(data_file(f"{FOLDER}/aqs_points.csv"), parse_dates=["date"])
+    folds: Any = pd.read_csv(data_file(f"{FOLDER}/folds.csv")).set_index("space_id")["fold"]
+    place, test = _places(table), folds.loc[table["space_id"]].to_numpy() == int(fold)
+    monitors = _observations(points(place, inputs=INPUTS), table["pm25"], "aqs")
+    data, about = Dataset([monitors, _cells(stride)]), {"input_units": {"x": "km", "y": "km"}}
+    return hold_out(data, monitors.process, test, maps=_maps(place), **about)
 
 
 def _maps(place: np.ndarray) -> dict[str, Support]:
@@ -53,16 +54,6 @@ def _maps(place: np.ndarray) -> dict[str, Support]:
     return {
         title: points(grid(*sides, np.array([day])), inputs=INPUTS) for title, day in DRAWN.items()
     }
-
-
-def _monitors() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return places, values and folds of all the monitors' values."""
-    import pandas as pd
-
-    monitors: Any = pd.read_csv(data_file(f"{FOLDER}/aqs_points.csv"), parse_dates=["date"])
-    folds: Any = pd.read_csv(data_file(f"{FOLDER}/folds.csv")).set_index("space_id")["fold"]
-    site_fold = folds.loc[monitors["space_id"]].to_numpy()
-    return _places(monitors), monitors["pm25"].to_numpy(np.float64), site_fold
 
 
 def _cells(stride: int) -> Observations:
@@ -79,9 +70,11 @@ def _cells(stride: int) -> Observations:
     cells: Any = pd.read_parquet(file, columns=["space_id", "date", "x", "y", "ctm"])
     cells = cells[cells["space_id"].isin(np.unique(cells["space_id"])[::stride])]
     centre, half = _places(cells), np.array([CELL / 2, CELL / 2, 0.0])
-    support = boxes(centre - half, centre + half, inputs=INPUTS)
-    y = cells["ctm"].to_numpy(np.float64)
-    return Observations(support, y, task="pm25", name="cmaq", units=UNITS)
+    return _observations(boxes(centre - half, centre + half, inputs=INPUTS), cells["ctm"], "cmaq")
+
+
+def _observations(support: Support, y: Any, name: str) -> Observations:
+    return Observations(support, y.to_numpy(np.float64), task="pm25", name=name, units="ug/m3")
 
 
 def _places(frame: Any) -> np.ndarray:

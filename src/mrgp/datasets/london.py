@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from mrgp.data import Dataset, Observations
 from mrgp.datasets.aurn import aurn
-from mrgp.datasets.cases import Recording, check_name, data_file, grid
+from mrgp.datasets.cases import Recording, check_name, data_file, grid, hold_out
 from mrgp.io.geography import local_axes
 from mrgp.supports import Support, boxes, points
 
@@ -65,14 +65,14 @@ def london_no2(fold: str, protocol: str = "forecast") -> Recording:
     hourly = _read(*NETWORKS[protocol])
     if protocol == "leave-sites-out":
         test = hourly["site"].isin(np.unique(hourly["site"])[int(fold) :: FOLDS])
-        averaged = hourly[~test]
+        blocks = _blocks(hourly[~test])
     else:
         test = hourly["time"] >= TEST_HOUR
-        averaged = hourly
-    seen, gone = hourly[~test], hourly[test]
-    data = Dataset([_observations(_places(seen), seen["no2"], "sites"), _blocks(averaged)])
-    y, site = gone["no2"].to_numpy(), tuple(gone["site"])
-    return Recording(data, _places(gone), y, "sites", "no2", site, _maps())
+        blocks = _blocks(hourly)
+    places = _support(hourly["time"], hourly[["lon", "lat"]].to_numpy())
+    sites = _observations(places, hourly["no2"], "sites")
+    about = {"site": tuple(hourly["site"][test]), "maps": _maps()}
+    return hold_out(Dataset([sites, blocks]), sites.process, test.to_numpy(), **about)
 
 
 def _maps() -> dict[str, Support]:
@@ -102,10 +102,6 @@ def _blocks(hourly: Any) -> Observations:
     lower = CORNER + BLOCK * means[["column", "row"]].to_numpy()
     support = _support(means["time"], lower, lower + BLOCK)
     return _observations(support, RATIO * means["no2"] + OFFSET, "blocks")
-
-
-def _places(hourly: Any) -> Support:
-    return _support(hourly["time"], hourly[["lon", "lat"]].to_numpy())
 
 
 def _support(time: Any, *degrees: Float[np.ndarray, "n 2"]) -> Support:

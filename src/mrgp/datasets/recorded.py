@@ -1,16 +1,13 @@
 """PM2.5 beside coarser PM10 at monitors, with two days of the PM2.5 held out."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from mrgp.data import Dataset, Observations
-from mrgp.datasets.cases import Recording, check_name, data_file
+from mrgp.datasets.cases import Recording, check_name, data_file, hold_out
 from mrgp.supports import Nodes, nodes, points
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 AURN = "aurn_london_2018/window_2018-06-18_to_28.csv"
 LAQN = "laqn_2022/window_{}_2022-06-18_to_28.csv"
@@ -100,13 +97,10 @@ def window_means(y: Hourly, window: int) -> tuple[Nodes, Float[np.ndarray, " m"]
 
 def _held_out(site: str, pm25: Hourly, pm10: Hourly, window: int, first: int) -> Recording:
     """Remove 48 hours of PM2.5 from the data, and keep PM10 as means of windows throughout."""
-    regions, means = window_means(pm10, window)
-    coarse = Observations(regions, means, task="pm10", name=site, units="ug/m3")
-    hours = points(np.arange(float(HOURS))[:, None], inputs="hour")
-    whole = Observations(hours, pm25, task="pm25", name=site, units="ug/m3")
-    gone = np.arange(first, first + GAP)
-    seen = np.delete(np.arange(HOURS), gone)
-    return Recording(Dataset([whole[seen], coarse]), hours[gone], pm25[gone], site, "pm25")
+    hours, about = np.arange(float(HOURS)), {"name": site, "units": "ug/m3"}
+    fine = Observations(points(hours[:, None], inputs="hour"), pm25, task="pm25", **about)
+    coarse = Observations(*window_means(pm10, window), task="pm10", **about)
+    return hold_out(Dataset([fine, coarse]), fine.process, (hours - first) // GAP == 0)
 
 
 def _laqn() -> dict[str, tuple[Hourly, Hourly]]:
@@ -118,10 +112,10 @@ def _laqn() -> dict[str, tuple[Hourly, Hourly]]:
     return {site: (pm25[:, k], pm10[:, k]) for k, site in enumerate(sites)}
 
 
-def _read(file: str, time: str, start: str, site: str) -> "pd.DataFrame":
+def _read(file: str, time: str, start: str, site: str) -> Any:
     """Read a table of recorded data: a row an hour from `start`, a column a (quantity, site)."""
     import pandas as pd
 
-    long = pd.read_csv(data_file(file), parse_dates=[time])
+    long: Any = pd.read_csv(data_file(file), parse_dates=[time])
     hours = pd.date_range(start, periods=HOURS, freq="h")
     return long.pivot(index=time, columns=site).reindex(hours)

@@ -35,14 +35,14 @@ class Cell:
 
     variant: str
     model: str
+    spec: ModelSpec
     noun: str
     number: int
     label: Any
     data: str
     settings: Mapping[str, Any]
-    spec: ModelSpec
-    timed: bool
     sampler: Mapping[str, Any] | None
+    timed: bool
     drawn: bool = False
 
     def __str__(self) -> str:
@@ -75,12 +75,8 @@ class Cell:
 
     @property
     def _settings(self) -> list[Any]:
-        return [
-            self.labels,
-            dict(self.settings),
-            self.spec.model_dump(mode="json", exclude_defaults=True),
-            None if self.sampler is None else dict(self.sampler),
-        ]
+        spec = self.spec.model_dump(mode="json", exclude_defaults=True)
+        return [self.labels, dict(self.settings), spec, self.sampler and dict(self.sampler)]
 
     def work(self, case: Case, earlier: Fit | None) -> Scored:
         """Fit, or sample, the model and score it.
@@ -153,16 +149,8 @@ def plan(
         if sampler is not None and small is not None:
             sampler = sampler | (small.sampler or {})
         for place, (number, label) in enumerate(replicates.choose(seeds, settings).items()):
-            shared = {
-                "noun": replicates.noun,
-                "number": number,
-                "label": label,
-                "data": experiment.cases,
-                "settings": settings,
-                "timed": experiment.timed is None or place < experiment.timed,
-                "sampler": sampler,
-                "drawn": place == 0,
-            }
+            timed = experiment.timed is None or place < experiment.timed
+            case = (replicates.noun, number, label, experiment.cases, settings, sampler)
             specs = {model: experiment.model(model, variant) for model in asked}
-            found.append([Cell(variant, m, spec=spec, **shared) for m, spec in specs.items()])
+            found.append([Cell(variant, *m, *case, timed, place == 0) for m in specs.items()])
     return found

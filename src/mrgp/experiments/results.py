@@ -62,14 +62,9 @@ def table(
     >>> rows[0][:3]
     ['24h', 'mr-gp', '2.000 ± 0.500']
     """
-    cells = [
-        (variant, model, metrics)
-        for variant, by_model in summary["variants"].items()
-        for model, metrics in by_model.items()
-    ]
-    shown = next(
-        known for known in SHOWN if all(m in metrics for *_, metrics in cells for m in known)
-    )
+    variants = summary["variants"].items()
+    cells = [(variant, *item) for variant, by_model in variants for item in by_model.items()]
+    shown = next(s for s in SHOWN if all(metrics.keys() >= set(s) for *_, metrics in cells))
     pooled = all("pooled" in metrics[shown[0]] for *_, metrics in cells)
     rows = []
     for variant, model, metrics in cells:
@@ -159,11 +154,6 @@ def predictions_of(cells: Sequence[Cell], store: Store) -> xr.Dataset:
             names = (f"{name}{ending}" for name in ("mean", "sd", "lower_95", "upper_95"))
             for name, values in zip(names, zip(*rows, strict=True), strict=True):
                 content[name] = (("model", "value"), np.stack(values), told)
-    return xr.Dataset(
-        content,
-        coords=columns | {"model": [cell.model for cell in cells]},
-        attrs={
-            "title": f"Predictions of {case.task}: {cells[0].replicate}",
-            "source": f"mrgp {mrgp.__version__}",
-        },
-    )
+    columns["model"] = [cell.model for cell in cells]
+    title = f"Predictions of {case.task}: {cells[0].replicate}"
+    return xr.Dataset(content, columns, {"title": title, "source": f"mrgp {mrgp.__version__}"})

@@ -57,10 +57,17 @@ def make_folds(
 
 def _groups(observed: Observations, folds: Any, where: str) -> np.ndarray:
     """Return a number for each value; values of one number are held out together."""
+    count = len(observed.y)
     if not isinstance(folds, str):
-        return _labels(folds, len(observed.y), where)
+        labels = np.asarray(list(folds) if isinstance(folds, Iterable) else folds)
+        if labels.shape != (count,):
+            raise ValueError(
+                f"compare: folds= has labels of shape {labels.shape}; {where} has {count} values,"
+                " and needs one label each."
+            )
+        return np.unique(labels, return_inverse=True)[1]
     if folds == "random":
-        return np.arange(len(observed.y))
+        return np.arange(count)
     lower, upper = (np.asarray(side) for side in observed.support.bounds)
     middle = 0.5 * (lower + upper)
     clock = clock_of(observed.support)
@@ -78,16 +85,6 @@ def _groups(observed: Observations, folds: Any, where: str) -> np.ndarray:
             ' folds="time".'
         )
     return np.unique(middle[:, space], axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def _labels(folds: Any, count: int, where: str) -> np.ndarray:
-    labels = np.asarray(list(folds) if isinstance(folds, Iterable) else folds)
-    if labels.shape != (count,):
-        raise ValueError(
-            f"compare: folds= has labels of shape {labels.shape}; {where} has {count} values, and"
-            " needs one label each."
-        )
-    return np.unique(labels, return_inverse=True)[1]
 
 
 def clock_of(support: Support) -> int | None:
