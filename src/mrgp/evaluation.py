@@ -1,16 +1,59 @@
-"""Scores of predictions against held-out values (theory 8)."""
+"""Scores of predictions against held-out values (theory 8), their names and their tables."""
 
 import warnings
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
-from mrgp.data import as_values
-from mrgp.prediction import Prediction
+from mrgp.data import Observations, as_values
+from mrgp.inference import Fit
+from mrgp.prediction import Prediction, predict_values
+
+Values = Float[np.ndarray, "*k"]
+
+
+class Score(NamedTuple):
+    """How a table heads a score, what it is, which values are better, and whether it is a mean.
+
+    Means over values can be pooled over groups of them.
+
+    >>> SCORES["coverage_95"].better, SCORES["crps"].meaning
+    ('near 0.95', 'continuous ranked probability score')
+    """
+
+    heading: str
+    meaning: str
+    better: str = "lower"
+    mean: bool = True
+
 
 LEVELS = (50, 80, 95)
+SCORES = {
+    "rmse": Score("rmse", "root of the mean squared error", mean=False),
+    "mse": Score("mse", "mean squared error"),
+    "mae": Score("mae", "mean absolute error"),
+    "mape": Score("mape", "mean absolute error as a fraction of the value", mean=False),
+    "nlpd": Score("nlpd", "negative log predictive density"),
+    "crps": Score("crps", "continuous ranked probability score"),
+}
+SCORES |= {
+    f"coverage_{p}": Score(f"in {p} %", f"share inside the {p} % interval", f"near {p / 100:g}")
+    for p in LEVELS
+}
+SCORES |= {
+    f"width_{p}": Score(f"width of {p} %", f"width of the {p} % interval", "lower at one coverage")
+    for p in LEVELS
+}
+RANKING = tuple(name for name, score in SCORES.items() if score.better == "lower")
+TABLE = ("rmse", "mae", "crps", "nlpd", "coverage_50", "coverage_80", "coverage_95", "width_95")
+BRIEF = ("rmse", "mae", "crps", "nlpd", "coverage_95", "width_95")
+HOW_TO_READ = (
+    "Lower rmse, mae, crps and nlpd are better; the shares of values inside the 50, 80 and 95 %"
+    " intervals should be 0.5, 0.8 and 0.95."
+)
 
 
 def evaluate(prediction: Prediction, y: Any) -> dict[str, float]:
@@ -73,6 +116,81 @@ def evaluate_quietly(prediction: Prediction, y: Any) -> dict[str, float]:
         return evaluate(prediction, y)
 
 
+class Trial(NamedTuple):
+    """A fit, what it predicts of values that were held out, the scores of that, and its costs.
+
+    >>> Trial._fields
+    ('fit', 'prediction', 'scores', 'costs')
+    """
+
+    fit: Fit
+    prediction: Prediction
+    scores: dict[str, float]
+    costs: dict[str, float]
+
+
+Meter = Callable[[Callable[[], Any]], tuple[Any, dict[str, float]]]
+
+
+def _unmetered(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
+    return work(), {}
+
+
+def attempt(
+    make: Callable[[], Fit], held_out: Observations, key: Any = 0, meter: Meter = _unmetered
+) -> Trial:
+    """Fit a model, predict values that were held out, with their noise, and score them.
+
+    `make` fits the model. `meter` does some work, and returns what that returned and costs by name.
+
+    >>> import mrgp
+    >>> x = np.arange(9.0)[:, None]
+    >>> seen = mrgp.Observations(mrgp.points(x), np.sin(x[:, 0]))
+    >>> train = mrgp.Dataset([seen[:7]])
+    >>> attempt(lambda: mrgp.fit(mrgp.MRGP(), train, progress=None), seen[7:]).scores["n"]
+    2
+    """
+    fitted, costs = meter(make)
+    found, beside = meter(lambda: predict_values(fitted, held_out, key))
+    costs = costs | {f"predict_{name}": cost for name, cost in beside.items()}
+    return Trial(fitted, found, evaluate_quietly(found, held_out.y), costs)
+
+
+def tabulate(
+    rows: Sequence[Mapping[str, Any]], labels: Sequence[str] = ()
+) -> dict[str, dict[str, float]]:
+    """Return mean, sd and median of each score over rows that have it, and of how many.
+
+    Where rows say by `n` how many values they are of, scores that are means over values have a
+    `pooled` one over all of these, and so has rmse. Infinite scores, such as the mape of a site
+    that reports a zero, are left out; `n` is the number of those that are in.
+
+    >>> tabulate([{"rmse": 1.0}, {"rmse": 3.0}])["rmse"]["mean"]
+    2.0
+    """
+    names = dict.fromkeys(n for row in rows for n in row if n not in ("n", *labels))
+    table = {name: _spread([row[name] for row in rows if name in row]) for name in names}
+    counted = [row for row in rows if "n" in row]
+    counts = np.array([row["n"] for row in counted], np.float64)
+    for name in table.keys() & SCORES.keys():
+        if SCORES[name].mean and counted and all(name in row for row in counted):
+            whole = counts @ [row[name] for row in counted] / counts.sum()
+            table[name]["pooled"] = float(whole)
+    if "rmse" in table and "pooled" in table.get("mse", ()):
+        table["rmse"]["pooled"] = table["mse"]["pooled"] ** 0.5
+    return table
+
+
+def _spread(values: Sequence[float]) -> dict[str, float]:
+    kept = [value for value in values if np.isfinite(value)] or list(values)
+    return {
+        "mean": float(np.mean(kept)),
+        "sd": float(np.std(kept, ddof=1)) if len(kept) > 1 else 0.0,
+        "median": float(np.median(kept)),
+        "n": len(kept),
+    }
+
+
 def crps(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
     """Return the continuous ranked probability score of each value, for Gaussian mixtures.
 
@@ -102,9 +220,7 @@ def pit(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
     return prediction.cdf(y)
 
 
-def _mean_absolute(
-    mean: Float[np.ndarray, "*k"], variance: Float[np.ndarray, "*k"]
-) -> Float[np.ndarray, "*k"]:
+def _mean_absolute(mean: Values, variance: Values) -> Values:
     sd = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
     with np.errstate(over="ignore"):
         z = mean / sd

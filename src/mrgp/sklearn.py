@@ -2,13 +2,12 @@
 
 # ruff: noqa: N803 - scikit-learn calls a table X, also by keyword.
 
-import dataclasses
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int
 
 from mrgp import inference, prediction
 from mrgp.data import Dataset, Observations
@@ -31,8 +30,8 @@ WHERE = "MRGPRegressor"
 LARGEST_SEED = 2**31 - 1
 
 Table = Float[np.ndarray, "n features"]
-Values = Float[np.ndarray, " n"]
-Labels = Shaped[np.ndarray, " n"]
+Inputs = list[tuple[str, int, int]]
+"""Name of each input, and its column, or those of its lower and upper side."""
 
 
 class MRGPRegressor(RegressorMixin, BaseEstimator):
@@ -83,19 +82,15 @@ class MRGPRegressor(RegressorMixin, BaseEstimator):
         ('sat', 'sensor')
         """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        labels = _labels(sources, len(X))
-        columns = _Columns.of(self.regions, getattr(self, "feature_names_in_", None), X.shape[1])
-        support = columns.support(X)
+        groups = _groups(sources, len(X))
+        inputs = _inputs(self.regions, getattr(self, "feature_names_in_", None), X.shape[1])
+        support = _support(inputs, X)
+        parts = [(support[rows], y[rows], source) for source, rows in groups.items()]
+        data = Dataset(Observations(at, seen, name=name or "source") for at, seen, name in parts)
         model = MRGP() if self.model is None else self.model
-        self.fit_ = inference.fit(
-            model,
-            Dataset(_observations(support, y, labels)),
-            self.key,
-            self.weights,
-            optimiser=self.optimiser,
-            progress=None,
-        )
-        self._columns = columns
+        settings = {"optimiser": self.optimiser, "progress": None}
+        self.fit_ = inference.fit(model, data, self.key, self.weights, **settings)
+        self._inputs = inputs
         return self
 
     def predict(
@@ -115,13 +110,12 @@ class MRGPRegressor(RegressorMixin, BaseEstimator):
                 f"{WHERE}: predict returns an sd or a covariance; got return_std=True and"
                 " return_cov=True. Ask for one: the variances are the covariance's diagonal."
             )
-        support = self.to_support(X)
-        labels = _labels(sources, len(support))
         if return_cov:
-            pred = self._joint(support, labels)
+            pred = self._joint(X, sources)
             return pred.mean, pred.covariance
+        support = self.to_support(X)
         mean, std = np.empty(len(support)), np.empty(len(support))
-        for source, rows in _groups(labels, len(support)):
+        for source, rows in _groups(sources, len(support)).items():
             pred = prediction.predict(self.fit_, support[rows], source=source, key=self.key)
             mean[rows], std[rows] = pred.mean, pred.std
         return (mean, std) if return_std else mean
@@ -135,9 +129,10 @@ class MRGPRegressor(RegressorMixin, BaseEstimator):
         >>> gp.sample_y([[0.5], [1.5]], n_samples=3).shape
         (2, 3)
         """
-        support = self.to_support(X)
-        pred = self._joint(support, _labels(sources, len(support)))
-        return pred.sample(_seed(random_state), n_samples).T
+        seed = random_state
+        if not isinstance(seed, int | np.integer):
+            seed = check_random_state(seed).randint(LARGEST_SEED)
+        return self._joint(X, sources).sample(int(seed), n_samples).T
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, sources: Any = None) -> float:
         """Return R squared of `predict(X, sources=sources)`.
@@ -157,10 +152,11 @@ class MRGPRegressor(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self, "fit_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._columns.support(X)
+        return _support(self._inputs, X)
 
-    def _joint(self, support: Support, labels: Labels | None) -> prediction.Prediction:
-        asked = [source for source, _ in _groups(labels, len(support))]
+    def _joint(self, X: Any, sources: Any) -> prediction.Prediction:
+        support = self.to_support(X)
+        asked = list(_groups(sources, len(support)))
         if len(asked) > 1:
             raise ValueError(
                 f"{WHERE}: covariances and draws are of one source, or of the field; got sources="
@@ -169,58 +165,33 @@ class MRGPRegressor(RegressorMixin, BaseEstimator):
         return prediction.predict(self.fit_, support, source=asked[0], key=self.key, joint=True)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Columns:
-    """The inputs that columns of a table stand for: one each, or two where it has sides."""
-
-    inputs: tuple[str, ...]
-    lower: tuple[int, ...]
-    upper: tuple[int, ...]
-
-    @classmethod
-    def of(cls, regions: Any, names: Any, count: int) -> "_Columns":
-        """Put each input where its column, or the lower of its two, is."""
-        named = [f"x{j + 1}" for j in range(count)] if names is None else list(map(str, names))
-        sides = _sides(regions, None if names is None else named, count)
-        uppers = {upper for _, _, upper in sides}
-        inputs = {j: (named[j], j) for j in range(count) if j not in uppers}
-        inputs |= {lower: (name, upper) for name, lower, upper in sides}
-        found = tuple(name for name, _ in inputs.values())
-        if len(set(found)) != len(found):
-            raise ValueError(
-                f"{WHERE}: each input needs a name of its own; the columns and regions= give"
-                f" {found}. Rename one."
-            )
-        return cls(found, tuple(inputs), tuple(upper for _, upper in inputs.values()))
-
-    def support(self, X: Table) -> Support:
-        """Return what the rows of a table are: points, or boxes."""
-        lower, upper = X[:, self.lower], X[:, self.upper]
-        if self.lower == self.upper:
-            return points(lower, inputs=self.inputs)
-        wrong = upper < lower
-        if wrong.any():
-            row, side = np.argwhere(wrong)[0]
-            raise ValueError(
-                f"{WHERE}: the upper side of {self.inputs[side]!r} is below the lower in"
-                f" {wrong[:, side].sum()} of {len(X)} rows, first in row {row} (from"
-                f" {lower[row, side]:g} to {upper[row, side]:g}). Swap the two in regions=, and"
-                " leave sides out of scalers: they move each column by itself."
-            )
-        return boxes(lower, upper, inputs=self.inputs)
+def _inputs(regions: Any, names: Any, count: int) -> Inputs:
+    """Return the inputs that columns stand for, each where its column, or its lower side, is."""
+    named = [f"x{j + 1}" for j in range(count)] if names is None else list(map(str, names))
+    sides = _sides(regions, None if names is None else named, count)
+    used = [column for _, *pair in sides for column in pair]
+    if len(set(used)) != len(used):
+        raise ValueError(f"{WHERE}: regions= has a column twice: {dict(regions)!r}.")
+    alone = [(named[j], j, j) for j in range(count) if j not in used]
+    inputs = sorted([*alone, *sides], key=lambda one: one[1])
+    found = tuple(name for name, _, _ in inputs)
+    if len(set(found)) != len(found):
+        raise ValueError(
+            f"{WHERE}: each input needs a name of its own; the columns and regions= give"
+            f" {found}. Rename one."
+        )
+    return inputs
 
 
-def _sides(regions: Any, names: Any, count: int) -> list[tuple[str, int, int]]:
-    """Return name, lower and upper column of each input that has two."""
-    if regions is None:
-        return []
-    if not isinstance(regions, Mapping):
+def _sides(regions: Any, names: Any, count: int) -> Inputs:
+    """Return the inputs that have two columns."""
+    if regions is not None and not isinstance(regions, Mapping):
         raise TypeError(
             f"{WHERE}: regions= maps inputs to pairs of columns, as {{'time': ('start', 'end')}};"
             f" got {regions!r}."
         )
     sides = []
-    for name, pair in regions.items():
+    for name, pair in (regions or {}).items():
         if isinstance(pair, str) or np.shape(pair) != (2,):
             raise ValueError(
                 f"{WHERE}: regions= needs two columns for {name!r}, its lower and upper side; got"
@@ -228,9 +199,6 @@ def _sides(regions: Any, names: Any, count: int) -> list[tuple[str, int, int]]:
             )
         lower, upper = (_column(column, names, count) for column in pair)
         sides.append((str(name), lower, upper))
-    used = [column for _, lower, upper in sides for column in (lower, upper)]
-    if len(set(used)) != len(used):
-        raise ValueError(f"{WHERE}: regions= has a column twice: {dict(regions)!r}.")
     return sides
 
 
@@ -244,10 +212,28 @@ def _column(column: Hashable, names: Any, count: int) -> int:
     raise ValueError(f"{WHERE}: regions= has no column {column!r} to take; {known}.")
 
 
-def _labels(sources: Any, count: int) -> Labels | None:
-    """Return one label for each row as text, or nothing where no source is meant."""
+def _support(inputs: Inputs, X: Table) -> Support:
+    """Return what the rows of a table are: points, or boxes where an input has two columns."""
+    names, lower, upper = zip(*inputs, strict=True)
+    if lower == upper:
+        return points(X[:, lower], inputs=names)
+    low, high = X[:, lower], X[:, upper]
+    wrong = high < low
+    if wrong.any():
+        row, side = np.argwhere(wrong)[0]
+        raise ValueError(
+            f"{WHERE}: the upper side of {names[side]!r} is below the lower in"
+            f" {wrong[:, side].sum()} of {len(X)} rows, first in row {row} (from"
+            f" {low[row, side]:g} to {high[row, side]:g}). Swap the two in regions=, and"
+            " leave sides out of scalers: they move each column by itself."
+        )
+    return boxes(low, high, inputs=names)
+
+
+def _groups(sources: Any, count: int) -> dict[str | None, Int[np.ndarray, " _"]]:
+    """Return the rows of each source; without labels, all rows are of none."""
     if sources is None:
-        return None
+        return {None: np.arange(count)}
     labels = np.asarray(sources, dtype=object)
     if labels.ndim == 0:
         labels = np.full(count, labels.item(), dtype=object)
@@ -262,26 +248,5 @@ def _labels(sources: Any, count: int) -> Labels | None:
             f"{WHERE}: sources= has no label in {missing.sum()} of {count} rows, first in row"
             f" {np.argmax(missing)}. Name the source of every row."
         )
-    return np.array([str(label) for label in labels])
-
-
-def _groups(labels: Labels | None, count: int) -> Iterator[tuple[str | None, np.ndarray]]:
-    """Yield each source with its rows; no labels are one group without a source."""
-    if labels is None:
-        yield None, np.arange(count)
-        return
-    for label in np.unique(labels):
-        yield str(label), np.flatnonzero(labels == label)
-
-
-def _observations(support: Support, y: Values, labels: Labels | None) -> Iterator[Observations]:
-    for source, rows in _groups(labels, len(support)):
-        name = {} if source is None else {"name": source}
-        yield Observations(support[rows], y[rows], **name)
-
-
-def _seed(random_state: Any) -> int:
-    """Return the key that stands for a random state; an integer is its own."""
-    if isinstance(random_state, int | np.integer):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(LARGEST_SEED))
+    texts = labels.astype(str)
+    return {str(label): np.flatnonzero(texts == label) for label in np.unique(texts)}

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import socket
+import sys
 import threading
 import time
 from collections import Counter
@@ -346,6 +347,21 @@ def test_a_refused_connection_is_an_error_after_the_last_try(waits, monkeypatch)
     with pytest.raises(FetchError, match=r"the server was not reached: .*refused.*, 5 times"):
         laqn("NO2", **DAY, base=base, pause=0)
     assert waits == [0.5, 1.0, 2.0, 4.0]
+
+
+def test_the_reason_is_that_of_the_request_and_not_of_what_went_before(server):
+    server.data["AA1"] = [FAULTS["short"][0]]
+    try:
+        raise KeyError("before")
+    except KeyError:
+        loaded = get(server, sites=["AA1", "BB2"], retries=0)
+    assert loaded.refused == {"AA1": FAULTS["short"][1]}
+
+
+def test_without_requests_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "requests", None)
+    with pytest.raises(ImportError, match=r'Addresses need requests, .* pip install "mrgp\[io\]"'):
+        laqn("NO2", **DAY)
 
 
 def test_pauses_grow_to_a_bound(server, waits):

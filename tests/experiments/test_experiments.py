@@ -408,7 +408,7 @@ def test_work_is_metered_by_time_and_peak_memory():
 
 
 def test_memory_is_left_out_where_the_system_does_not_tell(monkeypatch, tmp_path):
-    monkeypatch.setattr("mrgp.experiments.metering.STATM", tmp_path / "statm")
+    monkeypatch.setattr("mrgp.experiments.metering.FORGET", tmp_path / "none" / "clear_refs")
     assert set(metered(lambda: None)[1]) == {"seconds"}
 
 

@@ -137,7 +137,7 @@ def test_a_cell_that_was_cut_short_or_is_of_other_data_or_code_is_run_again(
     path.write_text(text)
     other = dataclasses.replace(case, y=case.y + 1.0)
     assert not store.has(cell, other)
-    monkeypatch.setattr("mrgp.experiments.cells._code", lambda: "other code")
+    monkeypatch.setattr("mrgp.experiments.design._code", lambda: "other code")
     assert not store.has(cell, case)
 
 
@@ -163,7 +163,7 @@ def test_interrupted_weights_are_not_used(monkeypatch):
         found, alone = weigh_sources(*given, **settings)
         return found, dataclasses.replace(alone, status=Status("interrupted", "by the user"))
 
-    monkeypatch.setattr("mrgp.experiments.spec.weigh_sources", stopped)
+    monkeypatch.setattr("mrgp.experiments.rivals.weigh_sources", stopped)
     spec = ModelSpec(recipe="MRGP", kernel="RBF", weights="ratio")
     with pytest.raises(KeyboardInterrupt):
         spec.weigh(experiments.DATA["dependent"].load(0).data, 0)

@@ -8,8 +8,8 @@ import typer
 import mrgp
 from mrgp.cli.app import app, progress, say, show
 from mrgp.datasets import Simulation, city
+from mrgp.evaluation import BRIEF, SCORES
 
-SCORES = {"rmse": ".2f", "mae": ".2f", "crps": ".2f", "coverage_95": ".3f", "width_95": ".2f"}
 LABEL = "NO2 (ug/m3)"
 
 
@@ -34,12 +34,12 @@ def demo(
         fitted = mrgp.fit(model, data, progress=progress(f"fit {name}"))
         predictions[name] = mrgp.predict(fitted, simulation.support)
     scores = {name: mrgp.evaluate(p, simulation.truth) for name, p in predictions.items()}
-    rows = [[name, *(f"{found[s]:{SCORES[s]}}" for s in SCORES)] for name, found in scores.items()]
-    show(["model", "rmse", "mae", "crps", "coverage 95 %", "width 95 %"], rows)
+    rows = [[model, *(f"{found[name]:.3g}" for name in BRIEF)] for model, found in scores.items()]
+    show(["model", *(SCORES[name].heading for name in BRIEF)], rows)
     say(
         "mr-gp averages the field over each cell, center-point takes a cell for its\n"
         "centre, single-gp sees the sensors alone. Scored against the truth on a grid\n"
-        "of 60 x 60 points: lower rmse, mae and crps are better; coverage should be 0.95."
+        "of 60 x 60 points: lower rmse, mae, crps and nlpd are better, and 0.95 in 95 %."
     )
     out.mkdir(parents=True, exist_ok=True)
     _draw(simulation, predictions, {name: found["rmse"] for name, found in scores.items()}, out)

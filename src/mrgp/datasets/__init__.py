@@ -2,20 +2,13 @@
 
 from mrgp.datasets.aurn import aurn
 from mrgp.datasets.cams import cams
+from mrgp.datasets.cases import Case, Recording, Simulation
 from mrgp.datasets.fusion import fusion, fusion_folds
 from mrgp.datasets.laqn import laqn
 from mrgp.datasets.loaded import Loaded
 from mrgp.datasets.london import london_folds, london_no2
-from mrgp.datasets.recorded import (
-    Recording,
-    folds,
-    inter_task,
-    inter_task_laqn,
-    laqn_sites,
-    window_means,
-)
+from mrgp.datasets.recorded import folds, inter_task, inter_task_laqn, laqn_sites, window_means
 from mrgp.datasets.simulators import (
-    Simulation,
     biased,
     biases,
     city,
@@ -27,6 +20,7 @@ from mrgp.datasets.simulators import (
 )
 
 __all__ = [
+    "Case",
     "Loaded",
     "Recording",
     "Simulation",

@@ -1,18 +1,16 @@
 """Fetch bodies over HTTP: patiently, politely, and once where a cache is kept."""
 
 import dataclasses
-import email.utils
 import hashlib
-import http.client
 import os
 import re
-import tempfile
+import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
+
+from mrgp.datasets.loaded import needed
 
 BACKOFF = 0.5
 LONGEST_BACKOFF = 30.0
@@ -38,7 +36,7 @@ class _Fault(Exception):  # noqa: N818
 
     def __init__(self, reason: str, again: bool = True, after: float = 0.0):
         super().__init__(reason)
-        self.reason, self.again, self.after = reason, again, after
+        self.again, self.after = again, after
 
 
 def wait(seconds: float) -> None:
@@ -94,7 +92,18 @@ class Fetcher:
             _write(file, body)
         return found
 
+    def require(self, url: str, read: Callable[[bytes], T], what: str, check: str) -> T:
+        """Return what `read` makes of a body that nothing can do without, or say what to check."""
+        try:
+            return self.get(url, read)
+        except FetchError as error:
+            raise FetchError(
+                f"{self.where}: {what}{url} was not loaded: {error}. Check {check}, or try again"
+                " later."
+            ) from None
+
     def _patiently(self, url: str, read: Callable[[bytes], T]) -> tuple[bytes, T]:
+        # Retries of urllib3 end at the headers; bodies that are cut short or garbled count too.
         retries = self.retries if self.failed < WEARY else 0
         for tried in range(retries + 1):
             try:
@@ -103,50 +112,62 @@ class Fetcher:
                 self.failed = 0
                 return body, found
             except _Fault as fault:
-                reason = _why_stop(fault, tried, retries)
-                if reason is not None:
-                    # A refusal is an answer: the server is there.
-                    self.failed = self.failed + 1 if fault.again else 0
-                    raise FetchError(reason) from None
-                wait(max(fault.after, min(BACKOFF * 2**tried, LONGEST_BACKOFF)))
+                if fault.again and tried < retries:
+                    wait(max(fault.after, min(BACKOFF * 2**tried, LONGEST_BACKOFF)))
+                    continue
+                # A refusal is an answer: the server is there.
+                self.failed = self.failed + 1 if fault.again else 0
+                often = f", {tried + 1} times" if fault.again and retries else ""
+                raise FetchError(f"{fault}{often}") from None
         raise AssertionError("the last try returns or raises")
 
     def _once(self, url: str) -> bytes:
         """Send one request, and turn whatever goes wrong into a fault."""
+        requests = needed("requests", "Addresses")
+        from urllib3.exceptions import HTTPError
+
         if self.requests and self.pause:
             wait(self.pause)
         self.requests += 1
-        request = urllib.request.Request(url, headers={"User-Agent": AGENT})
-        deadline = time.monotonic() + self.timeout
-        late = f"no complete reply within {self.timeout:g} s"
+        deadline, outside = time.monotonic() + self.timeout, sys.exc_info()[1]
+        asked = {"headers": {"User-Agent": AGENT}, "timeout": self.timeout, "stream": True}
         try:
-            with urllib.request.urlopen(request, timeout=self.timeout) as reply:
-                return _body(reply, deadline)
-        except urllib.error.HTTPError as error:
-            with error:
-                again = error.code >= 500 or error.code in BUSY
-                reason = f"HTTP {error.code} {error.reason}".strip()
-                raise _Fault(reason, again, _retry_after(error.headers)) from None
-        except TimeoutError:
-            raise _Fault(late) from None
-        except urllib.error.URLError as error:
-            if isinstance(error.reason, TimeoutError):
-                raise _Fault(late) from None
-            raise _Fault(f"the server was not reached: {error.reason}") from None
-        except (http.client.HTTPException, OSError) as error:
-            what = str(error) or type(error).__name__
-            raise _Fault(f"the connection broke: {what}") from None
+            with requests.get(url, **asked) as reply:
+                if reply.status_code >= 400:
+                    raise _refusal(reply)
+                return _body(reply.raw, deadline)
+        except (OSError, HTTPError) as error:
+            raise _Fault(self._reason(error, outside)) from None
+
+    def _reason(self, error: BaseException, outside: BaseException | None) -> str:
+        """Return what was behind an error of the connection, which may have been met in another."""
+        from urllib3.exceptions import IncompleteRead
+
+        while (behind := error.__context__) is not None and behind is not outside:
+            error = behind
+        if isinstance(error, TimeoutError):
+            return f"no complete reply within {self.timeout:g} s"
+        if isinstance(error, IncompleteRead):
+            promised = error.partial + error.expected
+            return f"a reply of {error.partial} bytes where {promised} were promised"
+        return f"the server was not reached: {error or type(error).__name__}"
 
 
-def _why_stop(fault: _Fault, tried: int, retries: int) -> str | None:
-    """Return why there is no other try after a fault, or None."""
-    if not fault.again:
-        return fault.reason
-    if fault.after > LONGEST_RETRY_AFTER:
-        return f"{fault.reason}; the server asks to come back in {fault.after:.0f} s"
-    if tried < retries:
-        return None
-    return fault.reason if retries == 0 else f"{fault.reason}, {tried + 1} times"
+def _refusal(reply: Any) -> _Fault:
+    """Return what a status says, and a Retry-After header, given in seconds or as a date."""
+    from urllib3.exceptions import InvalidHeader
+    from urllib3.util import Retry
+
+    reason = f"HTTP {reply.status_code} {reply.reason}".strip()
+    if reply.status_code < 500 and reply.status_code not in BUSY:
+        return _Fault(reason, again=False)
+    try:
+        after = float(Retry().parse_retry_after(reply.headers.get("Retry-After", "")))
+    except InvalidHeader:
+        after = 0.0
+    if after > LONGEST_RETRY_AFTER:
+        return _Fault(f"{reason}; the server asks to come back in {after:.0f} s", again=False)
+    return _Fault(reason, after=after)
 
 
 def _read(body: bytes, read: Callable[[bytes], T]) -> T:
@@ -154,40 +175,18 @@ def _read(body: bytes, read: Callable[[bytes], T]) -> T:
         raise _Fault("an empty reply")
     try:
         return read(body)
-    except Incomplete as error:
-        raise _Fault(str(error)) from None
     except ValueError as error:
-        raise _Fault(str(error), again=False) from None
+        raise _Fault(str(error), again=isinstance(error, Incomplete)) from None
 
 
-def _body(reply: Any, deadline: float) -> bytes:
+def _body(raw: Any, deadline: float) -> bytes:
     """Read all of a reply before the deadline: a timeout alone bounds each wait, not their sum."""
-    promised = reply.headers.get("Content-Length")
-    size = int(promised) if promised and promised.isdigit() else None
-    parts, got = [], 0
-    while size is None or got < size:
-        part = reply.read1(CHUNK)
-        if not part:
-            break
-        parts.append(part)
-        got += len(part)
+    body = bytearray()
+    for part in iter(lambda: raw.read1(CHUNK, decode_content=True), b""):
+        body += part
         if time.monotonic() > deadline:
             raise TimeoutError
-    if size is not None and got != size:
-        raise _Fault(f"a reply of {got} bytes where {size} were promised")
-    return b"".join(parts)
-
-
-def _retry_after(headers: Any) -> float:
-    """Return the seconds that a Retry-After header asks for, given as a number or as a date."""
-    text = (headers.get("Retry-After") or "").strip()
-    if text.isdigit():
-        return float(text)
-    try:
-        then = email.utils.parsedate_to_datetime(text)
-    except ValueError:
-        return 0.0
-    return max(0.0, then.timestamp() - time.time())
+    return bytes(body)
 
 
 def _file_name(url: str) -> str:
@@ -198,11 +197,9 @@ def _file_name(url: str) -> str:
 
 def _write(file: Path, body: bytes) -> None:
     """Write a file whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=".part-")
+    part = file.with_name(f".part-{os.getpid()}-{file.name}")
     try:
-        with os.fdopen(handle, "wb") as part:
-            part.write(body)
-        os.replace(name, file)
-    except BaseException:
-        os.unlink(name)
-        raise
+        part.write_bytes(body)
+        os.replace(part, file)
+    finally:
+        part.unlink(missing_ok=True)

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
-from mrgp.datasets._http import Fetcher, FetchError, Incomplete
-from mrgp.datasets.loaded import Loaded, canonical, listed, load, numbers
+from mrgp.datasets._http import Fetcher, Incomplete
+from mrgp.datasets.loaded import Loaded, canonical, listed, load, numbers, placed, utc
 
 WHERE = "aurn"
 CODES = ("code", "aurn_code", "site_code", "site")
 LATITUDES = ("latitude", "lat")
 LONGITUDES = ("longitude", "lon", "long")
 NAMELESS = "(rows without a code)"
-NOWHERE = np.full(2, np.nan)
 
 
 def aurn(path_or_url: Any, species: str, *, sites: Any = None) -> Loaded:
@@ -37,25 +37,27 @@ def aurn(path_or_url: Any, species: str, *, sites: Any = None) -> Loaded:
     name = canonical(species, WHERE)
     table = _read(path_or_url)
     code = _column(table, ("code", "site"), path_or_url)
-    value = _species_column(table, name, path_or_url)
-    if sites is None:
-        lat, lon = _place(table, path_or_url).T
-    else:
-        lat, lon = _joined(table[code], _read(sites), sites).T
-    y, odd = numbers(table[value])
+    columns = [column for column in table.columns if column.replace(".", "") == name]
+    if not columns:
+        raise ValueError(
+            f"{WHERE}: {_named(path_or_url)} has no column of the species {name!r}; its columns"
+            f" are {list(table.columns)}."
+        )
+    place = _place(table, path_or_url) if sites is None else _joined(table[code], sites)
+    y, notes = numbers(table[columns[0]])
     time = _times(table[_column(table, ("date",), path_or_url)], path_or_url)
-    rows = table[[code]].set_axis(["site"], axis=1).assign(time=time, lat=lat, lon=lon, value=y)
-    notes = [f"values that are no numbers count as missing: {listed(odd)}"] if odd else []
-    placed = rows["lat"].abs().le(90) & rows["lon"].abs().le(180)
-    lost = rows.loc[~placed, "site"].value_counts(sort=False)
+    rows = table[[code]].set_axis(["site"], axis=1)
+    rows = rows.assign(time=time, lat=place[:, 0], lon=place[:, 1], value=y)
+    known = placed(rows["lat"], rows["lon"])
+    lost = rows.loc[~known, "site"].value_counts(sort=False)
     refused = {str(s): f"no coordinates in degrees; rows left out: {n}" for s, n in lost.items()}
-    if not placed.any():
+    if not known.any():
         raise ValueError(
             f"{WHERE}: {_named(path_or_url)} has no row of a site with known coordinates; its"
             f" sites are {listed(refused) or 'none'}. Give sites=, a table of code, latitude and"
             " longitude that has them."
         )
-    return load(rows[placed], name, WHERE, _named(path_or_url), refused, notes)
+    return load(rows[known], name, WHERE, _named(path_or_url), refused, notes)
 
 
 def _read(given: Any) -> Any:
@@ -92,12 +94,7 @@ def _check_whole(text: str, given: Any) -> None:
 
 def _text(given: Any) -> str:
     if isinstance(given, str) and given.lower().startswith(("https://", "http://")):
-        try:
-            return Fetcher(where=WHERE).get(given, _decoded)
-        except FetchError as error:
-            raise FetchError(
-                f"{WHERE}: {given} was not loaded: {error}. Check the address, or try again later."
-            ) from None
+        return Fetcher(where=WHERE).require(given, _decoded, "", "the address")
     path = Path(given)
     if not path.is_file():
         raise FileNotFoundError(
@@ -129,18 +126,8 @@ def _column(table: Any, names: tuple[str, ...], where: Any) -> str:
     )
 
 
-def _species_column(table: Any, name: str, where: Any) -> str:
-    for column in table.columns:
-        if column == name or column.replace(".", "") == name:
-            return column
-    raise ValueError(
-        f"{WHERE}: {_named(where)} has no column of the species {name!r}; its columns are"
-        f" {list(table.columns)}."
-    )
-
-
-def _place(table: Any, where: Any) -> np.ndarray:
-    """Return the latitude and longitude of each row, [n, 2], NaN where it has none."""
+def _place(table: Any, where: Any) -> Float[np.ndarray, "n 2"]:
+    """Return the latitude and longitude of each row, NaN where it has none."""
     try:
         columns = _column(table, LATITUDES, where), _column(table, LONGITUDES, where)
     except ValueError as error:
@@ -148,29 +135,25 @@ def _place(table: Any, where: Any) -> np.ndarray:
     return np.stack([numbers(table[column])[0] for column in columns], 1)
 
 
-def _joined(codes: Any, places: Any, where: Any) -> np.ndarray:
-    """Return the place of each code, [n, 2], NaN where the table of places has none."""
-    known = places[_column(places, CODES, where)]
-    by_code: dict[str, np.ndarray] = {NAMELESS: NOWHERE}
-    for code, place in zip(known, _place(places, where), strict=True):
-        if np.isfinite(place).all():
-            by_code.setdefault(code, place)
-    return np.array([by_code.get(code, NOWHERE) for code in codes]).reshape(-1, 2)
+def _joined(codes: Any, sites: Any) -> Float[np.ndarray, "n 2"]:
+    """Return the place of each code, NaN where the table of sites has none."""
+    import pandas as pd
+
+    table = _read(sites)
+    known: Any = pd.DataFrame(_place(table, sites), index=table[_column(table, CODES, sites)])
+    known = known.dropna().drop(index=NAMELESS, errors="ignore")
+    return known[~known.index.duplicated()].reindex(codes).to_numpy(np.float64)
 
 
 def _times(texts: Any, where: Any) -> Any:
     """Return dates in UTC, or name the first row whose date is not in the format expected."""
-    import pandas as pd
-
-    given = pd.Series([str(text) for text in texts], index=texts.index)
-    times = pd.to_datetime(given, format="ISO8601", utc=True, errors="coerce")
-    wrong = times.isna().to_numpy()
-    if wrong.any():
-        row = int(wrong.argmax())
+    times = utc(texts)
+    wrong = times.isna().nonzero()[0]
+    if len(wrong):
         raise ValueError(
-            f"{WHERE}: {int(wrong.sum())} of the {len(times)} dates of {_named(where)} are not such"
-            f" as '2018-06-18 00:00:00'; the first is {given.iloc[row]!r}, in row {row + 1}. If it"
-            " is the last row, the file was cut short: download it again."
+            f"{WHERE}: {len(wrong)} of the {len(times)} dates of {_named(where)} are not such as"
+            f" '2018-06-18 00:00:00'; the first is {str(texts.iloc[wrong[0]])!r}, in row"
+            f" {wrong[0] + 1}. If it is the last row, the file was cut short: download it again."
         )
     return times
 

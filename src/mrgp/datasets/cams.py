@@ -1,25 +1,25 @@
 """Chemistry-transport models of the Copernicus Atmosphere Monitoring Service, from NetCDF files."""
 
+import contextlib
 import re
-from datetime import datetime
-from importlib.util import find_spec
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mrgp.datasets.loaded import canonical
+from mrgp.datasets.loaded import canonical, needed
 
 WHERE = "cams"
 DIMENSIONS = {
-    "time": ("time", "valid_time"),
-    "lon": ("longitude", "lon"),
-    "lat": ("latitude", "lat"),
+    "time": (("time", "valid_time"), {"standard_name": "time", "time_zone": "UTC"}),
+    "lon": (("longitude", "lon"), {"standard_name": "longitude", "units": "degrees_east"}),
+    "lat": (("latitude", "lat"), {"standard_name": "latitude", "units": "degrees_north"}),
 }
+"""What files call each dimension, and what its attributes are to say."""
 LEVELS = ("level", "lev", "height")
 SPELLINGS = {"pm25": ("pm2p5", "pm25"), "o3": ("o3", "go3")}
-UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
-SECONDS = UNITS | {f"{unit}s": seconds for unit, seconds in UNITS.items()}
+STEPS = re.compile(r"\s*(second|minute|hour|day)s?\s*", re.IGNORECASE)
 # Seconds in two centuries: no model reaches as far from its own start.
 LONGEST = 200 * 366 * 86400.0
 SINCE = re.compile(r"\s*(\w+)\s+since\s+(.+)")
@@ -55,7 +55,9 @@ def cams(path: Any, species: str, *, level: float | int = 0) -> Any:
     data = _open(file)
     try:
         grid = _at_level(data[_variable(data, name, species, file)], level, file)
-        return _in_order(_loaded(grid, file), name, file, level)
+        with _whole(file):
+            grid.load()
+        return _in_order(grid, name, file, level)
     finally:
         data.close()
 
@@ -79,29 +81,23 @@ def _open(file: Path) -> Any:
             f"{WHERE}: {file} is not a NetCDF file of version 3 or 4: its {size} bytes begin with"
             f" {first!r}.{hint} Download it again, as NetCDF."
         )
-    if engine == "h5netcdf" and not (find_spec("h5netcdf") and find_spec("h5py")):
-        raise ImportError(
-            'NetCDF 4 files need h5netcdf, which is not installed: pip install "mrgp[io]".'
-        )
-    try:
+    if engine == "h5netcdf":
+        needed("h5netcdf", "NetCDF 4 files")
+        needed("h5py", "NetCDF 4 files")
+    with _whole(file):
         return xr.open_dataset(file, engine=engine, decode_times=False)
-    # Readers meet damage with errors of many types.
-    except Exception as error:
-        raise _broken(file, error) from None
 
 
-def _loaded(grid: Any, file: Path) -> Any:
+@contextlib.contextmanager
+def _whole(file: Path) -> Iterator[None]:
+    """Read from a file, or say that it is damaged: readers meet that with errors of many types."""
     try:
-        return grid.load()
+        yield
     except Exception as error:
-        raise _broken(file, error) from None
-
-
-def _broken(file: Path, error: Exception) -> ValueError:
-    return ValueError(
-        f"{WHERE}: {file} is cut short or damaged: {str(error) or type(error).__name__}. It has"
-        f" {file.stat().st_size} bytes; download it again."
-    )
+        raise ValueError(
+            f"{WHERE}: {file} is cut short or damaged: {str(error) or type(error).__name__}. It has"
+            f" {file.stat().st_size} bytes; download it again."
+        ) from None
 
 
 def _variable(data: Any, name: str, species: str, file: Path) -> str:
@@ -125,10 +121,8 @@ def _at_level(grid: Any, level: float | int, file: Path) -> Any:
         if level != 0:
             raise ValueError(f"{WHERE}: {file} has no levels, so level= is 0; got {level}.")
         return grid
-    if dim not in grid.coords:
-        heights = np.arange(grid.sizes[dim], dtype=np.float64)
-    else:
-        heights = grid[dim].to_numpy().astype(np.float64)
+    # Levels without coordinates count from 0.
+    heights = grid[dim].to_numpy().astype(np.float64)
     near = np.flatnonzero(np.isclose(heights, level))
     if not len(near):
         raise ValueError(
@@ -143,10 +137,13 @@ def _in_order(grid: Any, name: str, file: Path, level: float | int) -> Any:
     import xarray as xr
 
     named = _renamed(grid, file)
-    lon = np.round((_degrees(named, "lon") + 180) % 360 - 180, DECIMALS)
-    lat = np.round(_degrees(named, "lat"), DECIMALS)
-    time = _times(named["time"], file)
-    for dim, values in (("time", time), ("lon", lon), ("lat", lat)):
+    degrees = {dim: named[dim].to_numpy().astype(np.float64) for dim in ("lon", "lat")}
+    along = {
+        "time": _times(named["time"], file),
+        "lon": np.round((degrees["lon"] + 180) % 360 - 180, DECIMALS),
+        "lat": np.round(degrees["lat"], DECIMALS),
+    }
+    for dim, values in along.items():
         if not len(values) or len(np.unique(values)) < len(values):
             came = "repeats some" if len(values) else "has none"
             raise ValueError(
@@ -162,20 +159,15 @@ def _in_order(grid: Any, name: str, file: Path, level: float | int) -> Any:
         "level": level,
         "missing": int(np.isnan(values).sum()),
     }
-    coordinates = {
-        "time": ("time", time, {"standard_name": "time", "time_zone": "UTC"}),
-        "lon": ("lon", lon, {"standard_name": "longitude", "units": "degrees_east"}),
-        "lat": ("lat", lat, {"standard_name": "latitude", "units": "degrees_north"}),
-    }
+    coordinates = {dim: (dim, values, DIMENSIONS[dim][1]) for dim, values in along.items()}
     kept = {key: value for key, value in attrs.items() if value is not None}
     return xr.DataArray(values, coordinates, named.dims, name, kept).sortby(["time", "lon", "lat"])
 
 
 def _renamed(grid: Any, file: Path) -> Any:
     """Return a grid along time, lon and lat."""
-    names = {}
-    for dim, spellings in DIMENSIONS.items():
-        names |= {there: dim for there in spellings if there in grid.dims}
+    known = {there: dim for dim, (spellings, _) in DIMENSIONS.items() for there in spellings}
+    names = {there: dim for there, dim in known.items() if there in grid.dims}
     if sorted(names.values()) != sorted(DIMENSIONS) or len(names) != grid.ndim:
         raise ValueError(
             f"{WHERE}: {file} has {grid.name!r} along {list(grid.dims)}; expected time, latitude"
@@ -186,10 +178,6 @@ def _renamed(grid: Any, file: Path) -> Any:
         raise ValueError(f"{WHERE}: {file} has no coordinates along {lacking}.")
     found = grid.drop_vars([c for c in grid.coords if c not in names])
     return found.rename({k: v for k, v in names.items() if k != v}).transpose(*DIMENSIONS)
-
-
-def _degrees(grid: Any, dim: str) -> np.ndarray:
-    return grid[dim].to_numpy().astype(np.float64)
 
 
 def _times(time: Any, file: Path) -> np.ndarray:
@@ -205,37 +193,34 @@ def _times(time: Any, file: Path) -> np.ndarray:
             f" {calendar!r}."
         )
     origin, step = start
-    passed = time.to_numpy().astype(np.float64) * step
-    if not np.all(np.abs(passed) < LONGEST):
-        raise _broken(file, ValueError("some times were never written"))
+    with _whole(file):
+        passed = time.to_numpy().astype(np.float64) * step
+        if not np.all(np.abs(passed) < LONGEST):
+            raise ValueError("some times were never written")
     return (origin + np.rint(passed).astype("timedelta64[s]")).astype("datetime64[ns]")
 
 
-def _start(units: str, name: str) -> tuple[np.datetime64, int] | None:
+def _start(units: str, name: str) -> tuple[np.datetime64, float] | None:
     """Return the date that times count from and their unit in seconds, if both are known.
 
     The date stands in the units, or else in the long name.
 
     >>> _start("hours", "FORECAST time from 20220219")
-    (np.datetime64('2022-02-19T00:00:00'), 3600)
+    (np.datetime64('2022-02-19T00:00:00'), 3600.0)
     """
     import pandas as pd
 
-    since = SINCE.fullmatch(units)
-    stated = DATE.search(name)
-    try:
-        if since is not None:
-            step, origin = since[1], pd.Timestamp(since[2])
-        elif stated is not None:
-            year, month, day, hour, minute = (int(part or 0) for part in stated.groups())
-            step, origin = units, pd.Timestamp(datetime(year, month, day, hour, minute))
-        else:
-            return None
-        seconds = SECONDS[step.strip().lower()]
-    except (ValueError, KeyError):
+    since, stated = SINCE.fullmatch(units), DATE.search(name)
+    step = STEPS.fullmatch(since[1] if since else units)
+    date = since[2] if since else stated and "".join(part or "00" for part in stated.groups())
+    if step is None or date is None:
         return None
-    utc: Any = origin if origin.tz is None else origin.tz_convert(None)
-    return np.datetime64(utc.as_unit("s").to_datetime64()), seconds
+    try:
+        origin = pd.to_datetime(date, format=None if since else "%Y%m%d%H%M", utc=True)
+    except ValueError:
+        return None
+    utc = origin.tz_localize(None).as_unit("s").to_datetime64()
+    return utc, pd.Timedelta(1, step[1].lower()).total_seconds()
 
 
 def _units(units: Any) -> Any:

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from mrgp.data import Dataset, Observations
-from mrgp.datasets.recorded import Recording, data_file
+from mrgp.datasets.cases import Recording, check_name, data_file, grid, hold_out
+from mrgp.datasets.loaded import needed
 from mrgp.supports import Support, boxes, points
 
 FOLDER = "seus_pm25_june2004"
@@ -13,7 +14,6 @@ START = "2004-06-01"
 CELL = 12.0
 FOLDS = 8
 INPUTS = ("x", "y", "day")
-UNITS = "ug/m3"
 DRAWN = {"4 June": 3.0, "16 June": 15.0}
 MAP_SIDE = 40
 
@@ -38,39 +38,22 @@ def fusion(fold: str, stride: int = 1) -> Recording:
     Traceback (most recent call last):
     ValueError: fusion: no fold is named '9'; the folds are ('0', '1', '2', '3', '4', ...
     """
-    if fold not in fusion_folds():
-        raise ValueError(f"fusion: no fold is named {fold!r}; the folds are {fusion_folds()}.")
-    place, y, site_fold = _monitors()
-    test = site_fold == int(fold)
-    seen = points(place[~test], inputs=INPUTS)
-    data = Dataset(
-        [
-            Observations(seen, y[~test], task="pm25", name="aqs", units=UNITS),
-            _cells(stride),
-        ]
-    )
-    gone = points(place[test], inputs=INPUTS)
-    units = {"x": "km", "y": "km"}
-    return Recording(data, gone, y[test], "aqs", "pm25", maps=_maps(place), input_units=units)
+    check_name("fusion", fold, fusion_folds())
+    import pandas as pd
+
+    table: Any = pd.read_csv(data_file(f"{FOLDER}/aqs_points.csv"), parse_dates=["date"])
+    folds: Any = pd.read_csv(data_file(f"{FOLDER}/folds.csv")).set_index("space_id")["fold"]
+    place, test = _places(table), folds.loc[table["space_id"]].to_numpy() == int(fold)
+    monitors = _observations(points(place, inputs=INPUTS), table["pm25"], "aqs")
+    data, about = Dataset([monitors, _cells(stride)]), {"input_units": {"x": "km", "y": "km"}}
+    return hold_out(data, monitors.process, test, maps=_maps(place), **about)
 
 
 def _maps(place: np.ndarray) -> dict[str, Support]:
-    sides = [np.linspace(place[:, i].min(), place[:, i].max(), MAP_SIDE) for i in range(2)]
-    grid = np.stack(np.meshgrid(*sides, indexing="ij"), -1).reshape(-1, 2)
+    sides = [np.linspace(side.min(), side.max(), MAP_SIDE) for side in place.T[:2]]
     return {
-        title: points(np.column_stack([grid, np.full(len(grid), day)]), inputs=INPUTS)
-        for title, day in DRAWN.items()
+        title: points(grid(*sides, np.array([day])), inputs=INPUTS) for title, day in DRAWN.items()
     }
-
-
-def _monitors() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return places, values and folds of all the monitors' values."""
-    import pandas as pd
-
-    monitors: Any = pd.read_csv(data_file(f"{FOLDER}/aqs_points.csv"), parse_dates=["date"])
-    folds: Any = pd.read_csv(data_file(f"{FOLDER}/folds.csv")).set_index("space_id")["fold"]
-    site_fold = folds.loc[monitors["space_id"]].to_numpy()
-    return _places(monitors), monitors["pm25"].to_numpy(np.float64), site_fold
 
 
 def _cells(stride: int) -> Observations:
@@ -82,20 +65,16 @@ def _cells(stride: int) -> Observations:
             f"fusion: stride= must be a whole number, at least 1; got {stride!r}. Give 1 for all"
             " cells."
         )
+    needed("pyarrow", "Parquet files")
     file = data_file(f"{FOLDER}/cmaq_grid.parquet")
-    try:
-        grid: Any = pd.read_parquet(file, columns=["space_id", "date", "x", "y", "ctm"])
-    except ImportError:
-        raise ImportError(
-            'Parquet files need pyarrow, which is not installed: pip install "mrgp[io]".'
-        ) from None
-    kept = np.unique(grid["space_id"])[::stride]
-    grid = grid[grid["space_id"].isin(kept)]
-    half = np.array([CELL / 2, CELL / 2, 0.0])
-    centre = _places(grid)
-    support = boxes(centre - half, centre + half, inputs=INPUTS)
-    y = grid["ctm"].to_numpy(np.float64)
-    return Observations(support, y, task="pm25", name="cmaq", units=UNITS)
+    cells: Any = pd.read_parquet(file, columns=["space_id", "date", "x", "y", "ctm"])
+    cells = cells[cells["space_id"].isin(np.unique(cells["space_id"])[::stride])]
+    centre, half = _places(cells), np.array([CELL / 2, CELL / 2, 0.0])
+    return _observations(boxes(centre - half, centre + half, inputs=INPUTS), cells["ctm"], "cmaq")
+
+
+def _observations(support: Support, y: Any, name: str) -> Observations:
+    return Observations(support, y.to_numpy(np.float64), task="pm25", name=name, units="ug/m3")
 
 
 def _places(frame: Any) -> np.ndarray:

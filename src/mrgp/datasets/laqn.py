@@ -1,49 +1,21 @@
 """The London Air Quality Network, from the public interface of the Environmental Research Group."""
 
-import dataclasses
+import datetime
 import functools
 import json
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
+import numpy as np
+
 from mrgp.datasets._http import Fetcher, FetchError, Incomplete
-from mrgp.datasets.loaded import Loaded, by_reason, canonical, listed, load, numbers
+from mrgp.datasets.loaded import Loaded, by_reason, canonical, listed, load, numbers, placed, utc
 
 BASE = "https://api.erg.ic.ac.uk/AirQuality"
 WHERE = "laqn"
 DATE = "@MeasurementDateGMT"
 VALUE = "@Value"
-
-
-class _Site(NamedTuple):
-    """A site of the register, with its coordinates as they came."""
-
-    code: Any
-    lat: Any
-    lon: Any
-    opened: Any
-    closed: Any
-
-
-@dataclasses.dataclass(frozen=True)
-class _Period:
-    """The hours that begin from `start` until before `end`, and the days that contain them."""
-
-    start: Any
-    end: Any
-
-    @property
-    def days(self) -> str:
-        first, last = self.start.floor("D"), self.end.ceil("D")
-        return f"StartDate={first:%Y-%m-%d}/EndDate={last:%Y-%m-%d}"
-
-    @property
-    def over(self) -> bool:
-        import pandas as pd
-
-        return self.end.ceil("D") <= pd.Timestamp.now("UTC")
 
 
 def laqn(
@@ -83,52 +55,50 @@ def laqn(
     folder = None if cache is None else Path(cache)
     fetcher = Fetcher(float(timeout), retries, float(pause), folder, WHERE)
     register = _register(fetcher, root, group)
-    wanted, refused = _wanted(register, codes, group, period)
-    parts, notes = [], []
-    for site in wanted:
+    parts, refused, notes = [], {}, []
+    for code in register if codes is None else codes:
         try:
-            rows, said = _site(fetcher, root, site, name, period)
+            if code not in register:
+                raise FetchError(f"not in the register of the group {group}")
+            lat, lon = _place(register[code], period if codes is None else None)
+            rows = _hours(fetcher, root, code, name, period, notes)
         except FetchError as error:
-            refused[site.code] = str(error)
-            continue
-        notes += said
-        if len(rows):
-            parts.append(rows)
+            refused[code] = str(error)
         else:
-            refused[site.code] = f"no records of {name.upper()} in this period"
+            parts.append(rows.assign(site=code, lat=lat, lon=lon))
     if not parts:
         raise FetchError(
-            f"{WHERE}: none of the {len(refused)} sites gave {name.upper()} from {period.start} to"
-            f" {period.end}: {'; '.join(by_reason(refused))}. Check species=, sites= and the dates,"
-            " or try again later."
+            f"{WHERE}: none of the {len(refused)} sites gave {name.upper()} from {period.left} to"
+            f" {period.right}: {'; '.join(by_reason(refused))}. Check species=, sites= and the"
+            " dates, or try again later."
         )
     return load(pd.concat(parts, ignore_index=True), name, WHERE, root, refused, notes)
 
 
-def _period(start: Any, end: Any) -> _Period:
-    ends = [_instant(start, "start"), _instant(end, "end")]
-    if not ends[0] < ends[1]:
+def _period(start: Any, end: Any) -> Any:
+    """Return the interval of the hours that begin from `start` until before `end`."""
+    import pandas as pd
+
+    first, last = _instant(start, "start"), _instant(end, "end")
+    if not first < last:
         raise ValueError(
             f"{WHERE}: end= must lie after start=, which is the first hour while end= is the first"
             f" that is left out; got {start} and {end}."
         )
-    return _Period(*ends)
+    return pd.Interval(first, last, closed="left")
 
 
 def _instant(given: Any, argument: str) -> Any:
     """Return a date as a timestamp in UTC; texts are ISO, as 5/2/2022 is two dates."""
     import pandas as pd
 
-    try:
-        iso = pd.to_datetime(given, format="ISO8601") if isinstance(given, str) else given
-        time = pd.NaT if isinstance(iso, int | float) else pd.Timestamp(iso)
-    except (ValueError, TypeError):
-        time = pd.NaT
-    if time is pd.NaT:
+    dated = isinstance(given, str | datetime.date | np.datetime64)
+    time = utc([given if dated else None])[0]
+    if pd.isna(time):
         raise ValueError(
             f"{WHERE}: {argument}= is a date or a timestamp, such as '2022-02-19'; got {given!r}."
         )
-    return time.tz_localize("UTC") if time.tz is None else time.tz_convert("UTC")
+    return time
 
 
 def _root(base: str) -> str:
@@ -150,84 +120,58 @@ def _codes(sites: Any) -> list[str] | None:
     return list(dict.fromkeys(code.strip().upper() for code in given))
 
 
-def _register(fetcher: Fetcher, root: str, group: str) -> dict[str, _Site]:
-    """Return the sites of a group by code."""
+def _register(fetcher: Fetcher, root: str, group: str) -> dict[str, dict[str, Any]]:
+    """Return what is known of the sites of a group, by code."""
     address = f"{root}/Information/MonitoringSites/GroupName={quote(group, safe='')}/Json"
-    try:
-        records = fetcher.get(address, _sites)
-    except FetchError as error:
-        raise FetchError(
-            f"{WHERE}: the register of sites at {address} was not loaded: {error}. Check the"
-            " connection, base= and group=, or try again later."
-        ) from None
-    keys = ("@SiteCode", "@Latitude", "@Longitude", "@DateOpened", "@DateClosed")
-    found = [_Site(*(record.get(key) for key in keys)) for record in records]
-    return {str(site.code).strip().upper(): site for site in found if site.code}
+    check = "the connection, base= and group="
+    records = fetcher.require(address, _sites, "the register of sites at ", check)
+    coded = {str(record["@SiteCode"] or "").strip().upper(): record for record in records}
+    return {code: record for code, record in coded.items() if code}
 
 
-def _wanted(
-    register: dict[str, _Site], codes: list[str] | None, group: str, period: _Period
-) -> tuple[list[_Site], dict[str, str]]:
-    """Return the sites to ask for, with coordinates as numbers, and the others with the reason."""
-    wanted, refused = [], {}
-    for code in register if codes is None else codes:
-        if code not in register:
-            refused[code] = f"not in the register of the group {group}"
-            continue
-        site = register[code]
-        (lat, lon), _ = numbers([site.lat, site.lon])
-        if not (abs(lat) <= 90 and abs(lon) <= 180):
-            refused[code] = "the register has no coordinates of it in degrees"
-        elif codes is None and not _open(site, period):
-            refused[code] = "not open in this period"
-        else:
-            wanted.append(site._replace(code=code, lat=float(lat), lon=float(lon)))
-    return wanted, refused
+def _place(site: dict[str, Any], period: Any) -> tuple[float, float]:
+    """Return the latitude and longitude of a site that was open in a period, if that is asked."""
+    (lat, lon), _ = numbers([site.get("@Latitude"), site.get("@Longitude")])
+    if not placed(lat, lon):
+        raise FetchError("the register has no coordinates of it in degrees")
+    # Dates that are not known do not speak against a site.
+    opened, closed = utc([site.get("@DateOpened"), site.get("@DateClosed")])
+    if period is not None and (opened >= period.right or closed < period.left):
+        raise FetchError("not open in this period")
+    return lat, lon
 
 
-def _open(site: _Site, period: _Period) -> bool:
-    """Return whether a site was open in a period; dates that are not known do not speak against."""
-    opened, closed = _times([site.opened, site.closed])
-    return not (opened >= period.end or closed < period.start)
-
-
-def _site(
-    fetcher: Fetcher, root: str, site: _Site, name: str, period: _Period
-) -> tuple[Any, list[str]]:
-    """Return the rows of a site, and what is to be said of them."""
+def _hours(fetcher: Fetcher, root: str, code: str, name: str, period: Any, notes: list[str]) -> Any:
+    """Return times and values of a site, and add what is to be said of them to the notes."""
     import pandas as pd
 
-    address = f"SiteCode={quote(site.code, safe='')}/SpeciesCode={name.upper()}/{period.days}"
-    read = functools.partial(_records, code=site.code, species=name.upper())
-    records = fetcher.get(f"{root}/Data/SiteSpecies/{address}/Json", read, period.over)
+    first, last = period.left.floor("D"), period.right.ceil("D")
+    address = (
+        f"{root}/Data/SiteSpecies/SiteCode={quote(code, safe='')}/SpeciesCode={name.upper()}"
+        f"/StartDate={first:%Y-%m-%d}/EndDate={last:%Y-%m-%d}/Json"
+    )
+    read = functools.partial(_records, code=code, species=name.upper())
+    records = fetcher.get(address, read, keep=last <= pd.Timestamp.now("UTC"))
     values, odd = numbers(record[VALUE] for record in records)
-    rows: Any = pd.DataFrame({"site": site.code, "time": _times(r[DATE] for r in records)})
-    rows = rows.assign(lat=site.lat, lon=site.lon, value=values)
-    notes = []
-    if odd:
-        notes.append(f"{site.code}: values that are no numbers count as missing: {listed(odd)}")
-    unknown = rows["time"].isna()
-    if unknown.any():
-        texts = listed(repr(records[i][DATE]) for i in unknown.to_numpy().nonzero()[0])
-        notes.append(f"{site.code}: records without a readable time are left out, at {texts}")
-    rows = rows[(rows["time"] >= period.start) & (rows["time"] < period.end)]
-    hours = len(pd.date_range(period.start.ceil("h"), period.end, freq="h", inclusive="left"))
+    notes += [f"{code}: {note}" for note in odd]
+    rows: Any = pd.DataFrame({"time": utc(r[DATE] for r in records), "value": values})
+    unknown = rows["time"].isna().to_numpy().nonzero()[0]
+    if len(unknown):
+        texts = listed(repr(records[i][DATE]) for i in unknown)
+        notes.append(f"{code}: records without a readable time are left out, at {texts}")
+    rows = rows[rows["time"].between(period.left, period.right, inclusive="left")]
+    if rows.empty:
+        raise FetchError(f"no records of {name.upper()} in this period")
+    hours = len(pd.date_range(period.left.ceil("h"), period.right, freq="h", inclusive="left"))
     absent = hours - rows["time"].nunique()
-    if len(rows) and absent > 0:
-        notes.append(f"{site.code}: {absent} of the {hours} hours have no record")
-    return rows, notes
-
-
-def _times(texts: Iterable[Any]) -> Any:
-    import pandas as pd
-
-    return pd.to_datetime([str(t) for t in texts], format="ISO8601", utc=True, errors="coerce")
+    if absent > 0:
+        notes.append(f"{code}: {absent} of the {hours} hours have no record")
+    return rows
 
 
 def _sites(body: bytes) -> list[dict[str, Any]]:
     """Return the records of a register."""
-    found = _inside(_parsed(body), "Sites")
-    records = _as_list(found.get("Site"), ("@SiteCode",))
+    records = _as_list(_inside(body, "Sites").get("Site"), ("@SiteCode",))
     if not records:
         raise ValueError("the register lists no sites")
     return records
@@ -235,22 +179,19 @@ def _sites(body: bytes) -> list[dict[str, Any]]:
 
 def _records(body: bytes, code: str, species: str) -> list[dict[str, Any]]:
     """Return the records of a site, after a look at whether they are those asked for."""
-    found = _inside(_parsed(body), "RawAQData")
+    found = _inside(body, "RawAQData")
     came = (found.get("@SiteCode"), found.get("@SpeciesCode"))
     if tuple(str(part).upper() for part in came) != (code, species):
         raise ValueError(f"the reply is of {came[1]} at {came[0]}, not of {species} at {code}")
     return _as_list(found.get("Data"), (DATE, VALUE))
 
 
-def _parsed(body: bytes) -> Any:
+def _inside(body: bytes, key: str) -> dict[str, Any]:
+    """Return the object that a reply in JSON has at a key."""
     try:
-        return json.loads(body.decode("utf-8-sig"))
+        parsed = json.loads(body.decode("utf-8-sig"))
     except (ValueError, RecursionError):
-        size = len(body)
-        raise Incomplete(f"a reply of {size} bytes that is not whole JSON") from None
-
-
-def _inside(parsed: Any, key: str) -> dict[str, Any]:
+        raise Incomplete(f"a reply of {len(body)} bytes that is not whole JSON") from None
     found = parsed.get(key) if isinstance(parsed, dict) else None
     if not isinstance(found, dict):
         keys = f"the keys {list(parsed)}" if isinstance(parsed, dict) else type(parsed).__name__

@@ -1,11 +1,13 @@
 """What a loader of monitors' data returns: a tidy frame, and an account of what is not in it."""
 
 import dataclasses
+import importlib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from mrgp.data import Observations
 from mrgp.io import from_frame
@@ -44,7 +46,8 @@ class Loaded:
         return f"Loaded({self.network}, {self.species}: {len(self.frame)} hours at {sites})"
 
     def __str__(self) -> str:
-        first, last = (f"{t:%Y-%m-%d %H:%M}" for t in (self.frame["time"].min(), self._end))
+        ends = self.frame["time"].min(), self.frame["end"].max()
+        first, last = (f"{time:%Y-%m-%d %H:%M}" for time in ends)
         sites = _count(self.frame["site"].nunique(), "site")
         lines = [
             f"{self.network}, {self.species} in {self.units or 'units that are not known'}:"
@@ -56,28 +59,30 @@ class Loaded:
         lines += [f"  {line}" for line in by_reason(self.refused)]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
-    @property
-    def _end(self) -> Any:
-        return self.frame["end"].max()
-
     def observations(self, name: str | None = None, task: str | None = None) -> Observations:
         """Return observations: means over hours, at points in longitude and latitude.
 
         The inputs are time, lon and lat. The source is called by its network and the task by its
         species, unless given.
         """
-        return from_frame(
-            self.frame,
-            ["lon", "lat"],
-            self.species,
-            start="time",
-            end="end",
-            crs="EPSG:4326",
-            inputs=INPUTS,
-            task=task,
-            name=name or self.network,
-            units=self.units,
-        )
+        hours = {"start": "time", "end": "end", "crs": "EPSG:4326", "inputs": INPUTS}
+        about = {"name": name or self.network, "task": task, "units": self.units}
+        return from_frame(self.frame, ["lon", "lat"], self.species, **hours, **about)
+
+
+def needed(package: str, what: str) -> Any:
+    """Import a package of the extra `io`, or say what needs it.
+
+    >>> needed("nowhere", "Addresses")
+    Traceback (most recent call last):
+    ImportError: Addresses need nowhere, which is not installed: pip install "mrgp[io]".
+    """
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise ImportError(
+            f'{what} need {package}, which is not installed: pip install "mrgp[io]".'
+        ) from None
 
 
 def canonical(species: Any, where: str) -> str:
@@ -94,23 +99,40 @@ def canonical(species: Any, where: str) -> str:
     return name
 
 
-def numbers(values: Iterable[Any]) -> tuple[np.ndarray, list[str]]:
-    """Return texts as numbers, NaN where there is none, and the texts that are no numbers.
+def numbers(values: Iterable[Any]) -> tuple[Float[np.ndarray, " n"], list[str]]:
+    """Return texts as numbers, NaN where there is none, and a note of those that are no numbers.
 
     >>> numbers(["7.5", "", None, "-0.2", "n/a"])
-    (array([ 7.5,  nan,  nan, -0.2,  nan]), ['n/a'])
+    (array([ 7.5,  nan,  nan, -0.2,  nan]), ['values that are no numbers count as missing: n/a'])
     """
-    found, odd = [], []
-    for value in values:
-        text = "" if value is None else str(value).strip()
-        try:
-            number = float(text or "nan")
-        except ValueError:
-            number = np.inf
-        if np.isinf(number):
-            odd.append(text)
-        found.append(number if np.isfinite(number) else np.nan)
-    return np.array(found, dtype=np.float64), odd
+    texts = ["" if value is None else str(value).strip() for value in values]
+    found = np.array([_number(text or "nan") for text in texts], np.float64)
+    odd = [text for text, number in zip(texts, found, strict=True) if np.isinf(number)]
+    notes = [f"values that are no numbers count as missing: {listed(odd)}"] if odd else []
+    return np.where(np.isinf(found), np.nan, found), notes
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.inf
+
+
+def utc(texts: Iterable[Any]) -> Any:
+    """Return dates in UTC, NaT where a text is none that ISO knows.
+
+    >>> utc(["2018-06-18 01:00:00", "yesterday"]).isna().tolist()
+    [False, True]
+    """
+    import pandas as pd
+
+    return pd.to_datetime([str(t) for t in texts], format="ISO8601", utc=True, errors="coerce")
+
+
+def placed(lat: Any, lon: Any) -> Any:
+    """Tell which latitudes and longitudes are there, and are degrees."""
+    return (np.abs(lat) <= 90) & (np.abs(lon) <= 180)
 
 
 def load(
@@ -128,27 +150,17 @@ def load(
     import pandas as pd
 
     notes = list(notes)
-    twice = rows.duplicated(["site", "time", "value"])
-    if twice.any():
-        notes.append(
-            _count(int(twice.sum()), "record", "came twice and is", "came twice and are")
-            + " kept once"
-        )
-    rows = rows[~twice].sort_values(["site", "time"], kind="stable", ignore_index=True)
-    rivals = rows.duplicated(["site", "time"])
-    if rivals.any():
-        notes.append(
-            _count(int(rivals.sum()), "hour", "has", "have")
-            + " a second, different value; both are kept"
-        )
-    frame = rows[["site", "time"]].assign(
-        end=rows["time"] + pd.Timedelta("1h"),
-        lat=rows["lat"],
-        lon=rows["lon"],
-        **{species: rows["value"]},
-    )
-    missing = int(frame[species].isna().sum())
-    units = UNITS.get(species)
+    repeated = rows.duplicated(["site", "time", "value"])
+    if twice := int(repeated.sum()):
+        verb = "is" if twice == 1 else "are"
+        notes.append(f"{_count(twice, 'record')} came twice and {verb} kept once")
+    rows = rows[~repeated].sort_values(["site", "time"], kind="stable", ignore_index=True)
+    if rivals := int(rows.duplicated(["site", "time"]).sum()):
+        verb = "has" if rivals == 1 else "have"
+        notes.append(f"{_count(rivals, 'hour')} {verb} a second, different value; both are kept")
+    hours = rows.assign(end=rows["time"] + pd.Timedelta("1h")).rename(columns={"value": species})
+    frame = hours[["site", "time", "end", "lat", "lon", species]]
+    missing, units = int(frame[species].isna().sum()), UNITS.get(species)
     return Loaded(frame, species, units, missing, dict(refused), source, network, tuple(notes))
 
 
@@ -176,6 +188,5 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} others"
 
 
-def _count(number: int, noun: str, one: str = "", several: str = "") -> str:
-    text = f"{number} {noun} {one}" if number == 1 else f"{number} {noun}s {several}"
-    return text.rstrip()
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,17 +1,20 @@
 """NO2 at London's monitors, and blocks of a coarse product made from them with a known bias."""
 
 import dataclasses
-from typing import Any, NamedTuple
+import re
+from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from mrgp.data import Dataset, Observations
-from mrgp.datasets.recorded import Recording, data_file
+from mrgp.datasets.aurn import aurn
+from mrgp.datasets.cases import Recording, check_name, data_file, grid, hold_out
 from mrgp.io.geography import local_axes
 from mrgp.supports import Support, boxes, points
 
 WEST, SOUTH, EAST, NORTH = -0.5, 51.3, 0.3, 51.7
-BLOCK = 0.2
+CORNER, BLOCK = np.array([WEST, SOUTH]), 0.2
 LEAST_SITES = 3
 RATIO, OFFSET = 0.6, 5.0
 FOLDS = 8
@@ -23,54 +26,10 @@ DRAWN = {"19 February, 11:00": 11.0, "21 February, 17:00": 65.0}
 MAP_COLUMNS, MAP_ROWS = 48, 38
 
 
-class _Files(NamedTuple):
-    """Where a network's values and sites are, and what their columns are called."""
-
-    values: str
-    start: str
-    site: str
-    time: str
-    places: str
-    columns: tuple[str, str, str]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Hourly:
-    """Values that were recorded: site, hours since the start, longitude and latitude, NO2."""
-
-    site: np.ndarray
-    time: np.ndarray
-    degrees: np.ndarray
-    no2: np.ndarray
-
-    def rows(self, chosen: np.ndarray) -> "_Hourly":
-        """Return some of the values."""
-        return _Hourly(self.site[chosen], self.time[chosen], self.degrees[chosen], self.no2[chosen])
-
-    @property
-    def support(self) -> Support:
-        """The places and hours, as points that know their degrees."""
-        x = np.column_stack([self.time, _local(self.degrees)])
-        return dataclasses.replace(points(x, inputs=INPUTS), axes=(None, *AXES))
-
-
-LAQN = _Files(
-    "laqn_2022/window_no2_2022-02-19_to_21.csv",
-    "2022-02-19",
-    "site",
-    "time",
-    "laqn_2022/laqn_site_metadata.csv",
-    ("@SiteCode", "@Longitude", "@Latitude"),
-)
-AURN = _Files(
-    "aurn_london_2018/window_2018-02-19_to_21.csv",
-    "2018-02-19",
-    "code",
-    "date",
-    "aurn_london_2018/sites.csv",
-    ("aurn_code", "longitude", "latitude"),
-)
+LAQN = ("laqn_2022", "window_no2_2022-02-19_to_21.csv", "laqn_site_metadata.csv", "2022-02-19")
+AURN = ("aurn_london_2018", "window_2018-02-19_to_21.csv", "sites.csv", "2018-02-19")
 NETWORKS = {"forecast": LAQN, "leave-sites-out": LAQN, "aurn-2018": AURN}
+"""The folder, values and sites of each protocol, and when its hours begin."""
 
 
 def london_folds(protocol: str = "forecast") -> tuple[str, ...]:
@@ -79,7 +38,8 @@ def london_folds(protocol: str = "forecast") -> tuple[str, ...]:
     >>> london_folds()
     ('21 February',)
     """
-    _check_protocol(protocol)
+    if protocol not in NETWORKS:
+        raise ValueError(f"london_no2: protocol= is one of {tuple(NETWORKS)}; got {protocol!r}.")
     if protocol == "leave-sites-out":
         return tuple(map(str, range(FOLDS)))
     return ("21 February",)
@@ -101,82 +61,56 @@ def london_no2(fold: str, protocol: str = "forecast") -> Recording:
     Traceback (most recent call last):
     ValueError: london_no2: no fold of 'forecast' is named '19 February'; those ...
     """
-    if fold not in london_folds(protocol):
-        raise ValueError(
-            f"london_no2: no fold of {protocol!r} is named {fold!r}; those are"
-            f" {london_folds(protocol)}."
-        )
-    hourly = _read(NETWORKS[protocol])
+    check_name("london_no2", fold, london_folds(protocol), f"fold of {protocol!r}", "those")
+    hourly = _read(*NETWORKS[protocol])
     if protocol == "leave-sites-out":
-        test = np.isin(hourly.site, np.unique(hourly.site)[int(fold) :: FOLDS])
-        averaged = hourly.rows(~test)
+        test = hourly["site"].isin(np.unique(hourly["site"])[int(fold) :: FOLDS])
+        blocks = _blocks(hourly[~test])
     else:
-        test = hourly.time >= TEST_HOUR
-        averaged = hourly
-    seen, gone = hourly.rows(~test), hourly.rows(test)
-    data = Dataset([_observations(seen.support, seen.no2, "sites"), _blocks(averaged)])
-    site = tuple(gone.site.tolist())
-    return Recording(data, gone.support, gone.no2, "sites", "no2", site, _maps())
+        test = hourly["time"] >= TEST_HOUR
+        blocks = _blocks(hourly)
+    places = _support(hourly["time"], hourly[["lon", "lat"]].to_numpy())
+    sites = _observations(places, hourly["no2"], "sites")
+    about = {"site": tuple(hourly["site"][test]), "maps": _maps()}
+    return hold_out(Dataset([sites, blocks]), sites.process, test.to_numpy(), **about)
 
 
 def _maps() -> dict[str, Support]:
     sides = np.linspace(WEST, EAST, MAP_COLUMNS), np.linspace(SOUTH, NORTH, MAP_ROWS)
-    place = _local(np.stack(np.meshgrid(*sides, indexing="ij"), -1).reshape(-1, 2))
-    found = {}
-    for title, hour in DRAWN.items():
-        x = np.column_stack([np.full(len(place), hour), place])
-        found[title] = dataclasses.replace(points(x, inputs=INPUTS), axes=(None, *AXES))
-    return found
+    degrees = grid(*sides)
+    return {title: _support(np.full(len(degrees), hour), degrees) for title, hour in DRAWN.items()}
 
 
-def _check_protocol(protocol: str) -> None:
-    if protocol not in NETWORKS:
-        raise ValueError(f"london_no2: protocol= is one of {tuple(NETWORKS)}; got {protocol!r}.")
-
-
-def _read(files: _Files) -> _Hourly:
-    """Read the values that were recorded, site by site and hour by hour."""
+def _read(folder: str, values: str, sites: str, start: str) -> Any:
+    """Return the values that were recorded, site by site and hour by hour since the start."""
     import pandas as pd
 
-    values: Any = pd.read_csv(data_file(files.values), parse_dates=[files.time])
-    code, *degrees = files.columns
-    places: Any = pd.read_csv(data_file(files.places)).set_index(code)
-    values = values.dropna(subset="no2").sort_values([files.site, files.time])
-    site = values[files.site].to_numpy(str)
-    time = (values[files.time] - pd.Timestamp(files.start)) / pd.Timedelta("1h")
-    return _Hourly(
-        site,
-        time.to_numpy(np.float64),
-        places.loc[site, degrees].to_numpy(np.float64),
-        values["no2"].to_numpy(np.float64),
-    )
+    table, places = (pd.read_csv(data_file(f"{folder}/{file}")) for file in (values, sites))
+    places = places.rename(columns=lambda column: re.sub("^@(Site)?", "", column))
+    frame = aurn(table.rename(columns={"time": "date"}), "no2", sites=places).frame.dropna()
+    return frame.assign(time=(frame["time"] - pd.Timestamp(start, tz="UTC")) / pd.Timedelta("1h"))
 
 
-def _blocks(hourly: _Hourly) -> Observations:
+def _blocks(hourly: Any) -> Observations:
     """Return the biased hourly means of the sites in each block that has enough of them."""
-    corner = np.array([WEST, SOUTH])
     # Sites on an edge belong to the block that begins there.
-    numbers = np.floor((hourly.degrees - corner) / BLOCK + 1e-9)
-    lower, y = [], []
-    for block in np.unique(numbers, axis=0):
-        inside = hourly.rows((numbers == block).all(1))
-        if len(np.unique(inside.site)) < LEAST_SITES:
-            continue
-        hours, index = np.unique(inside.time, return_inverse=True)
-        y.append(np.bincount(index, inside.no2) / np.bincount(index))
-        place = np.broadcast_to(corner + BLOCK * block, (len(hours), 2))
-        lower.append(np.column_stack([hours, place]))
-    time, degrees = np.split(np.concatenate(lower), [1], axis=1)
-    sides = [np.concatenate([time, _local(d)], 1) for d in (degrees, degrees + BLOCK)]
-    support = dataclasses.replace(boxes(*sides, inputs=INPUTS), axes=(None, *AXES))
-    return _observations(support, RATIO * np.concatenate(y) + OFFSET, "blocks")
+    block = np.floor((hourly[["lon", "lat"]] - CORNER) / BLOCK + 1e-9)
+    rows = hourly.assign(column=block["lon"], row=block["lat"])
+    sites = rows.groupby(["column", "row"])["site"].transform("nunique")
+    rows = rows[sites >= LEAST_SITES]
+    means = rows.groupby(["column", "row", "time"], as_index=False)["no2"].mean()
+    lower = CORNER + BLOCK * means[["column", "row"]].to_numpy()
+    support = _support(means["time"], lower, lower + BLOCK)
+    return _observations(support, RATIO * means["no2"] + OFFSET, "blocks")
 
 
-def _local(degrees: np.ndarray) -> np.ndarray:
-    """Return longitudes and latitudes in kilometres from the middle of the grid."""
-    sides = zip(degrees.T, AXES, strict=True)
-    return np.stack([(side - axis.origin) / axis.step for side, axis in sides], 1)
+def _support(time: Any, *degrees: Float[np.ndarray, "n 2"]) -> Support:
+    """Return points, or boxes between two corners, in kilometres that know their degrees."""
+    origin, step = np.array([[axis.origin, axis.step] for axis in AXES]).T
+    sides = [np.column_stack([time, (side - origin) / step]) for side in degrees]
+    made = points(*sides, inputs=INPUTS) if len(sides) == 1 else boxes(*sides, inputs=INPUTS)
+    return dataclasses.replace(made, axes=(None, *AXES))
 
 
-def _observations(support: Support, y: np.ndarray, name: str) -> Observations:
-    return Observations(support, y, task="no2", name=name, units=UNITS)
+def _observations(support: Support, y: Any, name: str) -> Observations:
+    return Observations(support, y.to_numpy(), task="no2", name=name, units=UNITS)

@@ -1,20 +1,14 @@
-"""Recorded data with values held out, read from the folder that the variable MRGP_DATA names."""
+"""PM2.5 beside coarser PM10 at monitors, with two days of the PM2.5 held out."""
 
-import dataclasses
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from mrgp.data import Dataset, Observations
-from mrgp.supports import Nodes, Support, nodes, points
+from mrgp.datasets.cases import Recording, check_name, data_file, hold_out
+from mrgp.supports import Nodes, nodes, points
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-VARIABLE = "MRGP_DATA"
 AURN = "aurn_london_2018/window_2018-06-18_to_28.csv"
 LAQN = "laqn_2022/window_{}_2022-06-18_to_28.csv"
 AURN_SITE = "KC1"
@@ -26,29 +20,6 @@ COMPLETE = 0.97
 PM = ("pm25", "pm10")
 
 Hourly = Float[np.ndarray, " n"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Recording:
-    """Data, and on a test support the values of the target that were held out.
-
-    `site` names the site of each value, where scores are to be taken site by site. `maps` are grids
-    of points to be predicted and drawn, by title. `input_units` are those of inputs by name.
-
-    >>> seen, gone = (points([[hour]], inputs="hour") for hour in (0.0, 1.0))
-    >>> data = Dataset([Observations(seen, [8.0], task="pm25", name="KC1")])
-    >>> Recording(data, gone, np.array([9.0]), target="KC1", task="pm25").support
-    Points(1 mean: hour 1 to 1)
-    """
-
-    data: Dataset
-    support: Support
-    y: Float[np.ndarray, " m"]
-    target: str
-    task: str
-    site: tuple[str, ...] | None = None
-    maps: dict[str, Support] = dataclasses.field(default_factory=dict)
-    input_units: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 def folds() -> tuple[str, ...]:
@@ -69,8 +40,7 @@ def inter_task(fold: str, window: int = 2) -> Recording:
     Traceback (most recent call last):
     ValueError: inter_task: no fold is named '18 June'; the folds are ('18-19 June', ...
     """
-    if fold not in FOLDS:
-        raise ValueError(f"inter_task: no fold is named {fold!r}; the folds are {folds()}.")
+    check_name("inter_task", fold, folds())
     frame = _read(AURN, "date", "2018-06-18", "code")
     pm25, pm10 = (np.asarray(frame[name, AURN_SITE], np.float64) for name in ("pm2.5", "pm10"))
     return _held_out(AURN_SITE, pm25, pm10, window, FOLDS[fold])
@@ -96,11 +66,8 @@ def inter_task_laqn(site: str, window: int = 2) -> Recording:
     ...     assert len(inter_task_laqn(laqn_sites()[0], window=24).y) <= 48
     """
     sites = _laqn()
-    if site not in sites:
-        raise ValueError(
-            f"inter_task_laqn: no site with {COMPLETE:.0%} of the hours of both PM10 and PM2.5 is"
-            f" named {site!r}; those are {tuple(sites)}."
-        )
+    complete = f"site with {COMPLETE:.0%} of the hours of both PM10 and PM2.5"
+    check_name("inter_task_laqn", site, tuple(sites), complete, "those")
     return _held_out(site, *sites[site], window, FOLDS[LAQN_GAP])
 
 
@@ -130,18 +97,10 @@ def window_means(y: Hourly, window: int) -> tuple[Nodes, Float[np.ndarray, " m"]
 
 def _held_out(site: str, pm25: Hourly, pm10: Hourly, window: int, first: int) -> Recording:
     """Remove 48 hours of PM2.5 from the data, and keep PM10 as means of windows throughout."""
-    hours = np.arange(float(HOURS))
-    test = (hours >= first) & (hours < first + GAP)
-    seen = points(hours[~test, None], inputs="hour")
-    regions, means = window_means(pm10, window)
-    units = "ug/m3"
-    data = Dataset(
-        [
-            Observations(seen, pm25[~test], task="pm25", name=site, units=units),
-            Observations(regions, means, task="pm10", name=site, units=units),
-        ]
-    )
-    return Recording(data, points(hours[test, None], inputs="hour"), pm25[test], site, "pm25")
+    hours, about = np.arange(float(HOURS)), {"name": site, "units": "ug/m3"}
+    fine = Observations(points(hours[:, None], inputs="hour"), pm25, task="pm25", **about)
+    coarse = Observations(*window_means(pm10, window), task="pm10", **about)
+    return hold_out(Dataset([fine, coarse]), fine.process, (hours - first) // GAP == 0)
 
 
 def _laqn() -> dict[str, tuple[Hourly, Hourly]]:
@@ -153,26 +112,10 @@ def _laqn() -> dict[str, tuple[Hourly, Hourly]]:
     return {site: (pm25[:, k], pm10[:, k]) for k, site in enumerate(sites)}
 
 
-def _read(file: str, time: str, start: str, site: str) -> "pd.DataFrame":
+def _read(file: str, time: str, start: str, site: str) -> Any:
     """Read a table of recorded data: a row an hour from `start`, a column a (quantity, site)."""
     import pandas as pd
 
-    long = pd.read_csv(data_file(file), parse_dates=[time])
+    long: Any = pd.read_csv(data_file(file), parse_dates=[time])
     hours = pd.date_range(start, periods=HOURS, freq="h")
     return long.pivot(index=time, columns=site).reindex(hours)
-
-
-def data_file(file: str) -> Path:
-    """Return the path of a file of recorded data, or say which variable names its folder."""
-    folder = os.environ.get(VARIABLE)
-    if not folder:
-        raise FileNotFoundError(
-            f"Recorded data are read from the folder that the variable {VARIABLE} names, and it is"
-            f" not set. Set it to the folder that holds {file}."
-        )
-    if not (Path(folder) / file).is_file():
-        raise FileNotFoundError(
-            f"{VARIABLE} names {folder}, which has no {file}. Set {VARIABLE} to the folder that"
-            " holds it."
-        )
-    return Path(folder) / file

@@ -1,31 +1,36 @@
 """Simulated worlds with a known truth: the paper's synthetic experiments and a demo city."""
 
-import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from mrgp.data import Dataset, Observations
+from mrgp.datasets.cases import Simulation, grid
 from mrgp.supports import Support, boxes, intervals, nodes, points
 
+Rng = np.random.Generator
+Values = Float[np.ndarray, " n"]
 
-@dataclasses.dataclass(frozen=True)
-class Simulation:
-    """Data, and on a test support the noise-free truth and fresh noisy values of the target.
 
-    >>> world = dependent(seed=0)
-    >>> world.target, len(world.truth) == len(world.support)
-    ('fine', True)
-    """
+def _simulated(
+    rng: Rng,
+    data: Iterable[Observations],
+    support: Support,
+    truth: Values,
+    noise: float,
+    target: str,
+    task: str = "y",
+) -> Simulation:
+    """Return data with the truth on a test support, and with fresh noise on it."""
+    fresh = truth + noise * rng.standard_normal(len(truth))
+    return Simulation(Dataset(data), support, fresh, target, task, truth=truth)
 
-    data: Dataset
-    support: Support
-    truth: Float[np.ndarray, " n"]
-    y: Float[np.ndarray, " n"]
-    target: str
-    task: str
+
+def _line(x: Values) -> Support:
+    """Return points of one input."""
+    return points(x[:, None])
 
 
 def dependent(seed: int, noise: float = 0.5, independent: bool = False) -> Simulation:
@@ -46,13 +51,10 @@ def dependent(seed: int, noise: float = 0.5, independent: bool = False) -> Simul
     y2 = y1[:99].reshape(33, 3).mean(1)
     if independent:
         y2 = clean[:99].reshape(33, 3).mean(1) + noise / np.sqrt(3) * rng.standard_normal(33)
-    fine = Observations(points(x[:, None]), y1, task="y", name="fine")
+    fine = Observations(_line(x), y1, task="y", name="fine")
     coarse = Observations(nodes(triples[:, :, None]), y2, task="y", name="coarse")
     test = np.linspace(-2.0, 15.0, 500)
-    truth = _wave(test)
-    fresh = truth + noise * rng.standard_normal(500)
-    support = points(test[:, None])
-    return Simulation(Dataset([fine, coarse]), support, truth, fresh, "fine", "y")
+    return _simulated(rng, [fine, coarse], _line(test), _wave(test), noise, "fine")
 
 
 def mcmc_dependent(seed: int, noise: float = 1.0, own: float = 0.1) -> Simulation:
@@ -69,11 +71,9 @@ def mcmc_dependent(seed: int, noise: float = 1.0, own: float = 0.1) -> Simulatio
     truth = _wave(x)
     y1 = truth + noise * rng.standard_normal(100)
     y2 = y1.reshape(50, 2).mean(1) + own * rng.standard_normal(50)
-    support = points(x[:, None])
-    fine = Observations(support, y1, task="y", name="fine")
+    fine = Observations(_line(x), y1, task="y", name="fine")
     coarse = Observations(nodes(x.reshape(50, 2, 1)), y2, task="y", name="coarse")
-    fresh = truth + noise * rng.standard_normal(100)
-    return Simulation(Dataset([fine, coarse]), support, truth, fresh, "fine", "y")
+    return _simulated(rng, [fine, coarse], _line(x), truth, noise, "fine")
 
 
 MAP_CELL = 3.0
@@ -107,17 +107,14 @@ def dependent_map(seed: int, noise: float = 0.5, independent: bool = False) -> S
     lower = np.concatenate([np.insert(corners[:, 0], 2, day, axis=1) for day in days])
     upper = lower + np.array([MAP_CELL, MAP_CELL, 0.0])
     names = ("east", "north", "day")
-    data = Dataset(
-        [
-            Observations(points(x.reshape(-1, 3), inputs=names), y.ravel(), name="sites"),
-            Observations(boxes(lower, upper, inputs=names), means, name="cells"),
-        ]
-    )
+    sources = [
+        Observations(points(x.reshape(-1, 3), inputs=names), y.ravel(), name="sites"),
+        Observations(boxes(lower, upper, inputs=names), means, name="cells"),
+    ]
     extent = np.array([MAP_CELL * MAP_CELLS, MAP_CELL * MAP_CELLS, MAP_DAYS - 1.0])
     test = rng.uniform(0.0, 1.0, (400, 3)) * extent
-    truth = 3.0 * field(test)
-    fresh = truth + noise * rng.standard_normal(len(test))
-    return Simulation(data, points(test, inputs=names), truth, fresh, "sites", "value")
+    places = points(test, inputs=names)
+    return _simulated(rng, sources, places, 3.0 * field(test), noise, "sites", "value")
 
 
 def biased(seed: int, low: float = 7.0, high: float = 12.0) -> Simulation:
@@ -133,16 +130,14 @@ def biased(seed: int, low: float = 7.0, high: float = 12.0) -> Simulation:
     """
     rng = np.random.default_rng(seed)
     x = np.linspace(low, high, 50)
-    target = Observations(points(x[:, None]), _noisy_wave(x, rng), task="y", name="target")
-    sources = [target]
+    sources = [Observations(_line(x), _noisy_wave(x, rng), task="y", name="target")]
     for name, first, last, scale in (("left", -10.0, 10.0, 0.5), ("right", 10.0, 20.0, 0.3)):
         bags = np.linspace(first, last, 100)
         means = scale * _noisy_wave(bags, rng).reshape(20, 5).mean(1)
         support = nodes(bags.reshape(20, 5, 1))
         sources.append(Observations(support, means, task="y", name=name))
     test = np.linspace(-10.0, 20.0, 200)
-    fresh = _noisy_wave(test, rng)
-    return Simulation(Dataset(sources), points(test[:, None]), _wave(test), fresh, "target", "y")
+    return _simulated(rng, sources, _line(test), _wave(test), 0.1, "target")
 
 
 BIASES: dict[str, Callable[[Any, Any], Any]] = {
@@ -177,15 +172,12 @@ def biases(seed: int, kind: str = "offset") -> Simulation:
     lower = np.arange(0.0, BIASES_EXTENT, 0.5)
     inside = lower[:, None] + 0.5 * (np.arange(20) + 0.5) / 20
     means = BIASES[kind](truth(inside), inside).mean(1) + 0.03 * rng.standard_normal(len(lower))
-    data = Dataset(
-        [
-            Observations(points(x[:, None]), y, task="y", name="target"),
-            Observations(intervals(lower, lower + 0.5), means, task="y", name="coarse"),
-        ]
-    )
+    sources = [
+        Observations(_line(x), y, task="y", name="target"),
+        Observations(intervals(lower, lower + 0.5), means, task="y", name="coarse"),
+    ]
     test = np.linspace(0.0, BIASES_EXTENT, 200)
-    fresh = truth(test) + 0.1 * rng.standard_normal(200)
-    return Simulation(data, points(test[:, None]), truth(test), fresh, "target", "y")
+    return _simulated(rng, sources, _line(test), truth(test), 0.1, "target")
 
 
 MIXING_EXTENT = 12.0
@@ -213,18 +205,14 @@ def mixing(seed: int) -> Simulation:
     lower = np.arange(0.0, MIXING_EXTENT, 1.5)
     inside = lower[:, None] + (np.arange(30) + 0.5) / 20
     means = task(1, inside).mean(1) + 0.1 * rng.standard_normal(len(lower))
-    data = Dataset(
-        [
-            Observations(points(x[0][:, None]), y[0], task="a", name="sites"),
-            Observations(points(x[1][seen][:, None]), y[1][seen], task="b", name="sites"),
-            Observations(intervals(lower, lower + 1.5), means, task="b", name="cells"),
-        ]
-    )
+    sources = [
+        Observations(_line(x[0]), y[0], task="a", name="sites"),
+        Observations(_line(x[1][seen]), y[1][seen], task="b", name="sites"),
+        Observations(intervals(lower, lower + 1.5), means, task="b", name="cells"),
+    ]
     test = np.linspace(0, MIXING_EXTENT, 241)
     test = test[_in_gap(test)]
-    truth = task(1, test)
-    fresh = truth + 0.3 * rng.standard_normal(len(test))
-    return Simulation(data, points(test[:, None]), truth, fresh, "sites", "b")
+    return _simulated(rng, sources, _line(test), task(1, test), 0.3, "sites", "b")
 
 
 def _in_gap(x: Float[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
@@ -237,12 +225,7 @@ class _RandomFunction:
     With several lengthscales, the inputs are along the last axis of its argument.
     """
 
-    def __init__(
-        self,
-        rng: np.random.Generator,
-        lengthscale: float | Float[np.ndarray, " d"],
-        features: int = 200,
-    ):
+    def __init__(self, rng: Rng, lengthscale: float | Values, features: int = 200):
         shape = (features, *np.shape(lengthscale))
         self.frequency = rng.standard_normal(shape) / lengthscale
         self.phase = rng.uniform(0, 2 * np.pi, features)
@@ -254,14 +237,12 @@ class _RandomFunction:
         return np.sqrt(2 / len(self.phase)) * waves.sum(-1)
 
 
-def _wave(x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+def _wave(x: Values) -> Values:
     return 5.0 * np.sin(x) ** 2
 
 
-def _noisy_wave(
-    x: Float[np.ndarray, " n"], rng: np.random.Generator, noise: float = 0.1
-) -> Float[np.ndarray, " n"]:
-    return _wave(x) + noise * rng.standard_normal(len(x))
+def _noisy_wave(x: Values, rng: Rng) -> Values:
+    return _wave(x) + 0.1 * rng.standard_normal(len(x))
 
 
 CITY_SIDE = 20.0
@@ -286,51 +267,37 @@ def city(seed: int = 0, sensors: int = 50, cells: int = 5, noise: float = 1.5) -
     ring = np.stack([np.cos(angle), np.sin(angle)], 1)
     places = np.clip(centre + radius[:, None] * ring, 0.3, CITY_SIDE - 0.3)
     y = field(places) + noise * rng.standard_normal(sensors)
-    edges = np.linspace(0.0, CITY_SIDE, cells + 1)
-    lower = np.stack(np.meshgrid(edges[:-1], edges[:-1], indexing="ij"), -1).reshape(-1, 2)
-    side = edges[1]
-    inside = (np.arange(20) + 0.5) / 20 * side
-    offsets = np.stack(np.meshgrid(inside, inside, indexing="ij"), -1).reshape(-1, 2)
-    means = field((lower[:, None] + offsets).reshape(-1, 2)).reshape(len(lower), -1).mean(1)
-    z = means + 0.5 * rng.standard_normal(len(lower))
-    names, units = ("east", "north"), "ug/m3"
-    data = Dataset(
-        [
-            Observations(points(places, inputs=names), y, task="no2", name="sensors", units=units),
-            Observations(
-                boxes(lower, lower + side, inputs=names),
-                z,
-                task="no2",
-                name="satellite",
-                units=units,
-            ),
-        ]
-    )
-    axis = (np.arange(CITY_GRID) + 0.5) / CITY_GRID * CITY_SIDE
-    grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2)
-    truth = field(grid)
-    fresh = truth + noise * rng.standard_normal(len(grid))
-    return Simulation(data, points(grid, inputs=names), truth, fresh, "sensors", "no2")
+    side = CITY_SIDE / cells
+    lower = grid(*[side * np.arange(cells)] * 2)
+    offsets = grid(*[side * (np.arange(20) + 0.5) / 20] * 2)
+    z = field(lower[:, None] + offsets).mean(1) + 0.5 * rng.standard_normal(len(lower))
+    names, about = ("east", "north"), {"task": "no2", "units": "ug/m3"}
+    squares = boxes(lower, lower + side, inputs=names)
+    sources = [
+        Observations(points(places, inputs=names), y, name="sensors", **about),
+        Observations(squares, z, name="satellite", **about),
+    ]
+    test = grid(*[(np.arange(CITY_GRID) + 0.5) / CITY_GRID * CITY_SIDE] * 2)
+    fine = points(test, inputs=names)
+    return _simulated(rng, sources, fine, field(test), noise, "sensors", "no2")
 
 
 class _CityField:
     """A smooth random field plus an urban dome and two roads, at any places."""
 
-    def __init__(self, rng: np.random.Generator):
-        self.frequency = rng.standard_normal((200, 2)) / 2.5
-        self.phase = rng.uniform(0, 2 * np.pi, 200)
+    def __init__(self, rng: Rng):
+        self.smooth = _RandomFunction(rng, np.array([2.5, 2.5]))
         self.road = rng.uniform(0.35, 0.65, 2) * CITY_SIDE
         self.slope = rng.uniform(-0.25, 0.25, 2)
 
-    def __call__(self, x: Float[np.ndarray, "n 2"]) -> Float[np.ndarray, " n"]:
-        east, north = x[:, 0], x[:, 1]
-        waves = np.cos(x @ self.frequency.T + self.phase).sum(1) * np.sqrt(2 / 200)
+    def __call__(self, x: Float[np.ndarray, "*n 2"]) -> Float[np.ndarray, "*n"]:
+        east, north = x[..., 0], x[..., 1]
         distance = np.hypot(east - CITY_SIDE / 2, north - CITY_SIDE / 2)
         dome = 12.0 * np.exp(-0.5 * (distance / 5.0) ** 2)
         first = north - self.road[0] - self.slope[0] * (east - CITY_SIDE / 2)
         second = east - self.road[1] - self.slope[1] * (north - CITY_SIDE / 2)
         roads = 8.0 * (np.exp(-0.5 * (first / 1.2) ** 2) + np.exp(-0.5 * (second / 1.2) ** 2))
-        return 20.0 + dome + roads + 4.0 * waves
+        return 20.0 + dome + roads + 4.0 * self.smooth(x)
 
 
 def scaling(
@@ -364,6 +331,5 @@ def scaling(
         means = (p + 1) * field(inside).mean(1) + 0.05 * rng.standard_normal(len(inside))
         found.append(Observations(nodes(inside, inputs=names), means, task=f"t{p}", name="cells"))
     test = rng.uniform(0.0, 1.0, (2000, 3)) * extent
-    truth = field(test)
-    fresh = truth + 0.1 * rng.standard_normal(len(test))
-    return Simulation(Dataset(found), points(test, inputs=names), truth, fresh, "sensors", "t0")
+    places = points(test, inputs=names)
+    return _simulated(rng, found, places, field(test), 0.1, "sensors", "t0")

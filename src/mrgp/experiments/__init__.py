@@ -1,19 +1,12 @@
 """Run an experiment folder: data, models and variants from its TOML, scores out."""
 
-from mrgp.experiments.cells import Cell, plan
-from mrgp.experiments.running import run
+from mrgp.experiments.design import Cell, plan
+from mrgp.experiments.results import summarise, table
+from mrgp.experiments.rivals import ExperimentError, ModelSpec
+from mrgp.experiments.runs import run
 from mrgp.experiments.scoring import Scored, score
-from mrgp.experiments.spec import (
-    DATA,
-    Experiment,
-    ExperimentError,
-    ModelSpec,
-    Replicates,
-    available,
-    find,
-)
+from mrgp.experiments.spec import DATA, Experiment, Replicates, available, find
 from mrgp.experiments.store import Store
-from mrgp.experiments.summary import summarise, table
 
 __all__ = [
     "DATA",

@@ -1,14 +1,20 @@
 """What a piece of work costs: wall time, and peak memory."""
 
-import os
-import threading
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-STATM = Path("/proc/self/statm")
-INTERVAL = 0.01
+Cost = Literal["cpu_seconds", "seconds", "peak_mb", "predict_seconds", "predict_peak_mb"]
+COSTS: dict[Cost, str] = {
+    "cpu_seconds": "cpu s",
+    "seconds": "wall s",
+    "peak_mb": "peak MB",
+    "predict_seconds": "predict s",
+    "predict_peak_mb": "predict MB",
+}
+STATUS, FORGET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 T = TypeVar("T")
 
@@ -22,37 +28,26 @@ def metered(work: Callable[[], T]) -> tuple[T, dict[str, float]]:
     >>> metered(lambda: 1 + 1)[0]
     2
     """
-    watch = _Watch() if STATM.is_file() else None
+    told = _forget_peak()
+    before = _memory("VmRSS") if told else 0
     start = time.perf_counter()
-    try:
-        result = work()
-    finally:
-        costs = {"seconds": time.perf_counter() - start}
-        if watch is not None:
-            costs["peak_mb"] = watch.stop() / 1e6
+    result = work()
+    costs = {"seconds": time.perf_counter() - start}
+    if told:
+        costs["peak_mb"] = (_memory("VmHWM") - before) / 1e6
     return result, costs
 
 
-class _Watch:
-    """A thread that looks at the resident memory of the process from time to time."""
-
-    def __init__(self):
-        self.before = self.most = _resident()
-        self.done = threading.Event()
-        self.thread = threading.Thread(target=self._look, daemon=True)
-        self.thread.start()
-
-    def _look(self) -> None:
-        while not self.done.wait(INTERVAL):
-            self.most = max(self.most, _resident())
-
-    def stop(self) -> int:
-        """Stop looking, and return the bytes of the peak above the start."""
-        self.done.set()
-        self.thread.join()
-        return max(self.most, _resident()) - self.before
+def _forget_peak() -> bool:
+    """Have the system look for a new peak of the resident memory, and tell whether it does."""
+    try:
+        # By this number Linux knows what is meant (proc_pid_clear_refs).
+        FORGET.write_text("5")
+    except OSError:
+        return False
+    return True
 
 
-def _resident() -> int:
-    pages: Any = STATM.read_text().split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+def _memory(name: str) -> int:
+    found: Any = re.search(rf"{name}:\s+(\d+) kB", STATUS.read_text())
+    return 1024 * int(found[1])

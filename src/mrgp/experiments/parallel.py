@@ -32,10 +32,7 @@ def in_processes(
         for job in range(jobs):
             shares.put(there[job::jobs])
         each = {"initializer": _settle, "initargs": (shares,)}
-    with (
-        _environment(ONE_THREAD),
-        ProcessPoolExecutor(jobs, fresh, **each) as pool,
-    ):
+    with _environment(ONE_THREAD), ProcessPoolExecutor(jobs, fresh, **each) as pool:
         futures = [pool.submit(work, *task) for task in tasks]
         try:
             for future in as_completed(futures):
@@ -67,13 +64,11 @@ def _settle(shares: Any) -> None:
 
 @contextlib.contextmanager
 def _environment(settings: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in settings}
+    before = {name: os.environ[name] for name in settings if name in os.environ}
     os.environ.update(settings)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in settings:
+            del os.environ[name]
+        os.environ.update(before)

@@ -1,20 +1,27 @@
-"""Fit one model of an experiment to one case, and score it."""
+"""Fit or sample one model of an experiment for one case, and score it."""
 
 import dataclasses
 import time
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mrgp.datasets import Recording, Simulation
-from mrgp.evaluation import evaluate_quietly
+from mrgp.datasets import Case
+from mrgp.evaluation import attempt, evaluate_quietly
 from mrgp.experiments.metering import metered
-from mrgp.experiments.spec import ModelSpec, stop_if_stopped
-from mrgp.inference import Fit
+from mrgp.experiments.rivals import ModelSpec, uninterrupted
+from mrgp.inference import Chains, Fit, sample_posterior
 from mrgp.prediction import Prediction, predict
 
 Scores = dict[str, float]
 NOISY, LATENT = "noisy", "latent"
+ARRAYS = ("component_weights", "means", "variances")
+PARAMETERS = {
+    "sigma_1": "noise of the fine source, σ₁",
+    "A": "variance of the kernel, A",
+    "l": "lengthscale, l",
+}
 
 
 class Scored(NamedTuple):
@@ -36,12 +43,7 @@ class Scored(NamedTuple):
 
 
 def score(
-    spec: ModelSpec,
-    case: Simulation | Recording,
-    key: int,
-    *,
-    timed: bool = True,
-    earlier: Fit | None = None,
+    spec: ModelSpec, case: Case, key: int, *, timed: bool = True, earlier: Fit | None = None
 ) -> Scored:
     """Fit one model to one case and score it on all values held out, or on those of each site.
 
@@ -59,60 +61,91 @@ def score(
     >>> bool(found.rows[0]["rmse_clean"] < 0.5)
     True
     """
-    fitted, costs = _fit(spec, case, key, timed, earlier)
+    data, held_out = spec.view(case.data), case.held_out
+    found = attempt(lambda: uninterrupted(spec.fit(data, key, earlier)), held_out, key, metered)
+    fitted, costs = found.fit, found.costs
+    if timed:
+        start = time.process_time()
+        again = spec.fit(data, key)
+        costs["cpu_seconds"] = time.process_time() - start
+        uninterrupted(again)
     asked = {"task": case.task, "key": key}
-    sees = asked | {"source": case.target, "noise": True}
-    noisy, of_predicting = metered(lambda: predict(fitted, case.support, **sees))
-    costs |= {f"predict_{name}": value for name, value in of_predicting.items()}
-    predictions = {NOISY: noisy}
-    weight = {"weight": float(np.mean(list(fitted.weights.values())))}
-    if isinstance(case, Simulation):
-        predictions[LATENT] = predict(fitted, case.support, **asked)
-        whole = _scores(noisy, case.y, "n") | _clean(predictions[LATENT], case.truth)
-        return Scored([whole | weight], costs, predictions, {}, fitted)
+    predictions = {NOISY: found.prediction}
     for title, support in case.maps.items():
         predictions[title] = predict(fitted, support, **asked, source=case.target)
-    rows = [_scores(noisy, case.y)] if case.site is None else _by_site(noisy, case.y, case.site)
-    rows[0] |= weight
+    if case.truth is not None:
+        predictions[LATENT] = predict(fitted, case.support, **asked)
+        clean = _plain(evaluate_quietly(predictions[LATENT], case.truth), "n", "mape")
+        rows = [_plain(found.scores, "n") | {f"{name}_clean": v for name, v in clean.items()}]
+    elif case.site is None:
+        rows = [_plain(found.scores)]
+    else:
+        rows = _by_site(found.prediction, case.y, np.array(case.site))
+    rows[0] |= {"weight": float(np.mean(list(fitted.weights.values())))}
     return Scored(rows, costs, predictions, {}, fitted)
 
 
-def _fit(
-    spec: ModelSpec, case: Simulation | Recording, key: int, timed: bool, earlier: Fit | None
-) -> tuple[Fit, Scores]:
-    data = spec.view(case.data)
-    fitted, costs = metered(lambda: spec.fit(data, key, earlier))
-    stop_if_stopped(fitted.status)
-    if timed:
-        start = time.process_time()
-        fitted = spec.fit(data, key)
-        costs["cpu_seconds"] = time.process_time() - start
-        stop_if_stopped(fitted.status)
-    return fitted, costs
-
-
-def _by_site(noisy: Prediction, y: np.ndarray, site: tuple[str, ...]) -> list[dict[str, Any]]:
-    labels = np.array(site)
+def _by_site(noisy: Prediction, y: np.ndarray, site: np.ndarray) -> list[dict[str, Any]]:
     rows = []
-    for name in dict.fromkeys(site):
-        mine = np.flatnonzero(labels == name)
-        rows.append({"site": name} | _scores(_part(noisy, mine), y[mine]))
+    for name in dict.fromkeys(site.tolist()):
+        mine = np.flatnonzero(site == name)
+        rows.append({"site": name} | _plain(evaluate_quietly(_part(noisy, mine), y[mine])))
     return rows
 
 
 def _part(prediction: Prediction, rows: np.ndarray) -> Prediction:
     """Return the prediction of some regions, without its experts."""
-    names = ("component_weights", "means", "variances")
-    arrays = {name: getattr(prediction, name)[:, rows] for name in names}
+    arrays = {name: getattr(prediction, name)[:, rows] for name in ARRAYS}
     alone = {"covariance": None, "experts": {}, "weights": {}}
     return dataclasses.replace(prediction, support=prediction.support[rows], **alone, **arrays)
 
 
-def _scores(prediction: Prediction, y: np.ndarray, *left_out: str) -> Scores:
-    found = evaluate_quietly(prediction, y)
-    kept = {k: v for k, v in found.items() if k not in ("missing", *left_out)}
-    return {k: int(v) if k == "n" else float(v) for k, v in kept.items()}
+def _plain(scores: Scores, *left_out: str) -> Scores:
+    """Return scores as numbers of Python, without some of them."""
+    kept = {name: value for name, value in scores.items() if name not in ("missing", *left_out)}
+    return {name: int(v) if name == "n" else float(v) for name, v in kept.items()}
 
 
-def _clean(latent: Prediction, truth: np.ndarray) -> Scores:
-    return {f"{k}_clean": v for k, v in _scores(latent, truth, "n", "mape").items()}
+def sample(spec: ModelSpec, case: Case, key: int, settings: dict[str, Any]) -> Scored:
+    """Sample one model for one case, and summarise what its chains say.
+
+    `sd_f` is the mean posterior sd of the latent function; `r_hat` is the largest of all
+    parameters; `ess` is that of the noise of the target. Of the function, the first two moments
+    are kept.
+    """
+    data = spec.view(case.data)
+    weights = spec.weigh(data, key)
+    start = time.process_time()
+    with warnings.catch_warnings():
+        # How well chains have mixed is for the table to show.
+        warnings.filterwarnings("ignore", message="sample_posterior")
+        asked = {"weights": weights, "key": key, "progress": None}
+        chains = uninterrupted(sample_posterior(spec.build(), data, **asked, **settings))
+    costs = {"cpu_seconds": time.process_time() - start}
+    latent = predict(chains, case.support, task=case.task)
+    found = evaluate_quietly(latent, case.truth)
+    row = {f"{name}_clean": float(found[name]) for name in ("rmse", "coverage_95", "width_95")}
+    draws = _draws(chains, case.target)
+    for name, values in draws.items():
+        row |= {name: float(values.mean()), f"{name}_sd": float(values.std())}
+    size = chains.effective_sample_size()[f"noise_variance[{case.target}]"]
+    row |= {
+        "sd_f": float(np.mean(latent.std)),
+        "weight": 1.0 if weights is None else float(np.mean(list(weights.values()))),
+        "r_hat": float(max(np.nanmax(v) for v in chains.r_hat().values() if np.isfinite(v).any())),
+        "ess": float(np.min(size)),
+    }
+    # Of a mixture of many, a Gaussian with its mean and variance.
+    moments = (np.ones((1, len(latent))), latent.mean[None], latent.variance[None])
+    kept = dataclasses.replace(latent, **dict(zip(ARRAYS, moments, strict=True)))
+    return Scored([row], costs, {LATENT: kept}, draws)
+
+
+def _draws(chains: Chains, target: str) -> dict[str, np.ndarray]:
+    """Return the noise of the target and the paper's kernel A exp(-(x - x')^2 / l)."""
+    found = chains.parameters
+    return {
+        "sigma_1": np.sqrt(found[f"noise_variance[{target}]"]).ravel(),
+        "A": found["kernel.variance"].ravel(),
+        "l": 2.0 * found["kernel.lengthscale"].ravel() ** 2,
+    }

@@ -2,25 +2,16 @@
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from mrgp.datasets import Recording, Simulation
-from mrgp.experiments.cells import Cell
-from mrgp.experiments.scoring import LATENT, NOISY, Scored
+from mrgp.datasets import Case
+from mrgp.experiments.design import Cell
+from mrgp.experiments.scoring import ARRAYS, LATENT, NOISY, Scored
 from mrgp.prediction import Prediction
-
-ARRAYS = ("component_weights", "means", "variances")
-
-
-class Result(NamedTuple):
-    """What is kept of a cell: rows of scores, and costs."""
-
-    rows: list[dict[str, Any]]
-    costs: dict[str, float]
+from mrgp.supports import Support
 
 
 class Store:
@@ -40,7 +31,7 @@ class Store:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
-    def has(self, cell: Cell, case: Simulation | Recording) -> bool:
+    def has(self, cell: Cell, case: Case) -> bool:
         """Tell whether the result of a cell is there, for this model and these data."""
         try:
             known = json.loads(self._path(cell, "json").read_text())
@@ -49,7 +40,7 @@ class Store:
         whole = self._path(cell, "npz").is_file() and known["fingerprint"] == cell.fingerprint(case)
         return whole and (not cell.timed or "cpu_seconds" in known["costs"])
 
-    def keep(self, cell: Cell, case: Simulation | Recording, scored: Scored) -> None:
+    def keep(self, cell: Cell, case: Case, scored: Scored) -> None:
         """Write the result of a cell; the scores last, so that what has scores is whole."""
         content = {
             "fingerprint": cell.fingerprint(case),
@@ -67,24 +58,22 @@ class Store:
         partial.write_text(json.dumps(content, indent=1) + "\n")
         os.replace(partial, self._path(cell, "json"))
 
-    def read(self, cell: Cell) -> Result:
-        """Return the scores and costs of a cell."""
+    def read(self, cell: Cell) -> Scored:
+        """Return the scores and costs of a cell, without its predictions."""
         content = json.loads(self._path(cell, "json").read_text())
-        return Result(content["rows"], content["costs"])
+        return Scored(content["rows"], content["costs"], {}, {})
 
     def draws(self, cell: Cell) -> dict[str, np.ndarray]:
         """Return what was sampled."""
         with np.load(self._path(cell, "npz")) as arrays:
             return {n.removeprefix("draws/"): arrays[n] for n in arrays if n.startswith("draws/")}
 
-    def predictions(self, cell: Cell, case: Simulation | Recording) -> dict[str, Prediction]:
+    def predictions(self, cell: Cell, case: Case) -> dict[str, Prediction]:
         """Return the predictions of a cell, by name."""
-        supports = dict.fromkeys((NOISY, LATENT), case.support)
-        supports |= case.maps if isinstance(case, Recording) else {}
-        units = case.data.units[case.task]
+        supports = {NOISY: case.support, LATENT: case.support, **case.maps}
         with np.load(self._path(cell, "npz")) as arrays:
             return {
-                name: _prediction(f"predictions/{name}", arrays, support, case, units)
+                name: _prediction(f"predictions/{name}", arrays, support, case)
                 for name, support in supports.items()
                 if f"predictions/{name}/means" in arrays
             }
@@ -101,20 +90,10 @@ def _arrays(name: str, prediction: Prediction) -> dict[str, np.ndarray]:
     return found
 
 
-def _prediction(
-    name: str, arrays: Mapping[str, np.ndarray], support: Any, case: Any, units: str | None
-) -> Prediction:
+def _prediction(name: str, arrays: Any, support: Support, case: Case) -> Prediction:
     begin = f"{name}/weights/"
-    labels = [key.removeprefix(begin) for key in arrays if key.startswith(begin)]
-    return Prediction(
-        support,
-        case.task,
-        case.target,
-        units,
-        *(arrays[f"{name}/{field}"] for field in ARRAYS),
-        experts={
-            label: _prediction(f"{name}/experts/{label}", arrays, support, case, units)
-            for label in labels
-        },
-        weights={label: arrays[begin + label] for label in labels},
-    )
+    weights = {key.removeprefix(begin): arrays[key] for key in arrays if key.startswith(begin)}
+    parts = {n: _prediction(f"{name}/experts/{n}", arrays, support, case) for n in weights}
+    about = (support, case.task, case.target, case.data.units[case.task])
+    fields = (arrays[f"{name}/{field}"] for field in ARRAYS)
+    return Prediction(*about, *fields, experts=parts, weights=weights)

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from mrgp.data import Dataset, Observations
-from mrgp.evaluation import LEVELS
-from mrgp.inference import BiasMap, Fit
-from mrgp.models import Tree
+from mrgp.checks import BiasMap
+from mrgp.evaluation import HOW_TO_READ, SCORES, TABLE
+from mrgp.inference import Fit
 from mrgp.parameters import at_limit
 from mrgp.plotting.coordinates import with_units
 from mrgp.plotting.functions import map_title
@@ -31,10 +31,6 @@ RECIPES = {
 NOUNS = {Polygons: "polygons", Nodes: "weighted nodes"}
 Along = dict[str, tuple[int, ...]]
 KERNELS = ("kernel", "kernel_f", "kernel_w", "kernel_base", "kernel_deep")
-COVERAGES = {f"coverage_{level}": f"in {level} %" for level in LEVELS}
-SCORES = {"n": "n", "rmse": "rmse", "mae": "mae", "crps": "crps", "nlpd": "nlpd"} | COVERAGES
-SCORES |= {"width_95": "width of 95 %"}
-"""What is told of each score, and under which name."""
 
 
 def data_section(fit: Fit, data: Dataset | None, layout: Layout) -> str:
@@ -166,16 +162,14 @@ def checks_section(found: list[Check]) -> str:
     parts = []
     for i, check in enumerate(found):
         title, words = SAID[check.name]
-        header = ["source", "task", *SCORES.values()]
-        rows = [[*process, *(s[name] for name in SCORES)] for process, s in check.scores.items()]
+        header = ["source", "task", "n", *(SCORES[name].heading for name in TABLE)]
+        scores = check.scores.items()
+        rows = [[*process, *(found[name] for name in ("n", *TABLE))] for process, found in scores]
         parts += [
             heading(3, title),
             paragraph(words),
             table(f"Scores: {title.lower()}", header, rows),
-            paragraph(
-                "Lower rmse, mae, crps and nlpd are better; the shares of values inside the 50, 80"
-                " and 95 % intervals should be 0.5, 0.8 and 0.95."
-            ),
+            paragraph(HOW_TO_READ),
         ]
         if any(len(values) < FEW for values in check.pit.values()):
             parts.append(paragraph(f"Where there are fewer than {FEW} values, shares say little."))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from mrgp._types import float64
 from mrgp.checks import dependence
@@ -13,10 +14,9 @@ from mrgp.inference import LBFGS, Evidence, FitError, greatest_evidence
 from mrgp.inference.progress import as_progress
 from mrgp.kernels import RBF, Kernel, Matern12, Matern32, separable
 from mrgp.models import MRDGP, MRGP, MRGPRN
-from mrgp.selection.comparing import score, split
+from mrgp.selection.comparing import FAILURES, scores_of, split, target_of
 from mrgp.selection.folds import clock_of
-from mrgp.selection.targets import meets, target_of
-from mrgp.supports import Boxes, Polygons
+from mrgp.supports import Boxes, Polygons, Support
 
 SAMPLE = 300
 MOST = 900
@@ -26,6 +26,8 @@ MARGIN = 1.0
 LARGEST = 1500
 BRIEF = LBFGS(max_steps=60, starts=1, candidates=0)
 SEARCH = LBFGS(max_steps=100)
+
+Corners = Float[np.ndarray, "n d"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +86,7 @@ class _Look:
         self.data, self.key, self.progress = data, key, progress
         self.process = target_of(data, target)
         self.reasons: list[str] = []
-        self.kernels: dict[str, tuple[str, Kernel]] = {}
+        self.kernels: dict[tuple[str, str], tuple[str, Kernel]] = {}
         self.line = -np.inf
 
     def say(self, reason: str) -> None:
@@ -96,9 +98,9 @@ class _Look:
         source, task = self.process
         if len(self.data) == 1:
             self.say(f"There is one source, {source}, and one task, {task}.")
-            return MRGP(kernel=self.kernel(source)), None
+            return MRGP(kernel=self.kernel(self.process)), None
         self.say(f"There are {len(self.data)} sources of one task, {task}; the target is {source}.")
-        kernel = self.kernel(source)
+        kernel = self.kernel(self.process)
         met = self.overlap(self.data)
         if met == 0:
             self.say("Neither a bias nor shared errors can be told where sources never meet.")
@@ -109,15 +111,18 @@ class _Look:
             self.say("That is too few for a map: a scale and an offset for each source.")
         line = MRGP(kernel=kernel, bias="affine", target=source)
         if met >= FEWEST and self.beyond_a_line(kernel):
-            return self.foretold({"a scale and an offset": line, **self.trees()}), None
+            tree = self.tree()
+            drifting = dataclasses.replace(tree, deep_inputs=self.data.inputs)
+            maps = {"a map of each source": tree, "a map that changes over the inputs": drifting}
+            return self.foretold({"a scale and an offset": line} | maps), None
         return line, None
 
     def several_tasks(self) -> tuple[Any, str | None]:
         """Choose among models of several tasks."""
-        source, task = self.process
+        _, task = self.process
         others = [name for name in self.data.tasks if name != task]
         self.say(f"There are several tasks: {task}, to be predicted, and {', '.join(others)}.")
-        kernel = self.kernel(source, task)
+        kernel = self.kernel(self.process)
         mine = self.data.select(task=task)
         if len(mine) > 1:
             met = self.overlap(mine)
@@ -144,8 +149,8 @@ class _Look:
         found = {}
         for name, model in models.items():
             try:
-                found[name] = score(model, train, test, self.key, None)["crps"]
-            except (FitError, ValueError, TypeError):
+                found[name] = scores_of(model, train, test, self.key, None)["crps"]
+            except FAILURES:
                 found[name] = np.inf
         best = min(found, key=lambda name: np.nan_to_num(found[name], nan=np.inf))
         self.say(
@@ -154,25 +159,17 @@ class _Look:
         )
         return models[best]
 
-    def trees(self) -> dict[str, MRDGP]:
-        """Return trees that learn maps, the same everywhere or from place to place."""
-        tree = self.tree()
-        inputs = self.data.inputs
-        drifting = dataclasses.replace(tree, deep_inputs=inputs)
-        return {"a map of each source": tree, "a map that changes over the inputs": drifting}
-
     def tree(self) -> MRDGP:
-        bases = {o.process: self.kernel(*o.process) for o in self.data}
+        """Return the tree that learns a map of each source, the same everywhere."""
         single = len(self.data.tasks) == 1
-        named: Any = {process[0] if single else process: k for process, k in bases.items()}
-        return MRDGP(target=self.process[0] if single else self.process, kernel_base=named)
+        bases: Any = {p[0] if single else p: self.kernel(p) for p in self.data.processes}
+        return MRDGP(target=self.process[0] if single else self.process, kernel_base=bases)
 
-    def kernel(self, source: str, task: str | None = None) -> Kernel:
+    def kernel(self, process: tuple[str, str]) -> Kernel:
         """Return the kernel of greatest evidence on a sample of a source."""
-        observed = self.data[source if task is None else (source, task)].dropna()
-        label = observed.label
-        if label in self.kernels:
-            return self.kernels[label][1]
+        if process in self.kernels:
+            return self.kernels[process][1]
+        observed = self.data[process].dropna()
         tried = _kernels(observed)
         found = {
             name: self.evidence(MRGP(kernel=k), observed).with_prior for name, k in tried.items()
@@ -183,15 +180,10 @@ class _Look:
         best = max(found, key=lambda name: found[name])
         if found[best] < found[usual] + MARGIN:
             best = usual
-        self.say(
-            f"Kernel of {_words(self.data, observed)}: {best}"
-            + (
-                f", log evidence with log prior {_listed(found)} on a sample."
-                if len(found) > 1
-                else "."
-            )
-        )
-        self.kernels[label] = best, tried[best]
+        seen = f", log evidence with log prior {_listed(found)} on a sample"
+        name = process[0] if len(self.data.tasks) == 1 else ", ".join(process)
+        self.say(f"Kernel of {name}: {best}{seen if len(found) > 1 else ''}.")
+        self.kernels[process] = best, tried[best]
         return tried[best]
 
     def sample(self, *observed: Observations) -> Dataset:
@@ -204,15 +196,13 @@ class _Look:
 
     def bias(self, kernel: Kernel, data: Dataset) -> bool:
         """Tell whether sources report the target on another scale, by the evidence."""
-        source = self.process[0]
-        found = {
-            bias: self.evidence(
-                MRGP(kernel=kernel, bias=bias, target=source), *data.dropna(), optimiser=SEARCH
-            )
-            for bias in ("none", "affine")
-        }
-        self.line = found["affine"].alone
-        gain = found["affine"].with_prior - found["none"].with_prior
+        plain = MRGP(kernel=kernel, target=self.process[0])
+        lines = dataclasses.replace(plain, bias="affine")
+        none, affine = (
+            self.evidence(model, *data.dropna(), optimiser=SEARCH) for model in (plain, lines)
+        )
+        self.line = affine.alone
+        gain = affine.with_prior - none.with_prior
         clear = gain > CLEAR * 2 * (len(data) - 1)
         self.say(
             f"A scale and an offset of the other sources {'raise' if gain > 0 else 'do not raise'}"
@@ -242,9 +232,9 @@ class _Look:
         """Return how many of the target's values lie where another source sees."""
         data = data.dropna()
         target = data[self.process]
-        sample = target[_thin(len(target), SAMPLE)]
-        others = [o.support for o in data if o.process != self.process]
-        seen = np.any([meets(sample.support, support) for support in others], 0)
+        chosen = np.linspace(0, len(target) - 1, min(len(target), SAMPLE)).astype(int)
+        sample = target.support[np.unique(chosen)]
+        seen = np.any([meets(sample, o.support) for o in data if o.process != self.process], 0)
         count = round(float(np.mean(seen)) * len(target))
         self.say(f"{count} of the target's {len(target)} values lie where another source sees.")
         return count
@@ -280,24 +270,40 @@ def _kernels(observed: Observations) -> dict[str, Kernel]:
     clock, names = clock_of(support), support.input_names
     space = tuple(name for i, name in enumerate(names) if i != clock)
     if clock is not None and space:
-        places = np.unique(
-            np.asarray(support.bounds[0])[:, [names.index(n) for n in space]], axis=0
-        )
+        places = np.unique(np.delete(np.asarray(support.bounds[0]), clock, axis=1), axis=0)
         if 2 <= len(places) <= len(observed) // 2:
             each = {name: Matern12() for name in space}
-            found["a constant of each place, and Matern-3/2 in time"] = Matern12(
-                dims=space, product=True
-            ) + separable(**{names[clock]: Matern32()}, **each)
+            apart = separable(**{names[clock]: Matern32()}, **each)
+            constant = Matern12(dims=space, product=True)
+            found["a constant of each place, and Matern-3/2 in time"] = constant + apart
     return found
-
-
-def _thin(count: int, most: int) -> np.ndarray:
-    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int))
-
-
-def _words(data: Dataset, observed: Observations) -> str:
-    return observed.name if len(data.tasks) == 1 else f"{observed.name}, {observed.task}"
 
 
 def _listed(found: dict[str, float], form: str = ".1f") -> str:
     return ", ".join(f"{value:{form}} ({name})" for name, value in found.items())
+
+
+def meets(support: Support, other: Support) -> Bool[np.ndarray, " n"]:
+    """Tell which regions see what some region of another support sees, by their bounds.
+
+    Points never coincide, and see the same where they are nearer than the spacing of the two.
+
+    >>> import mrgp
+    >>> meets(mrgp.points([[0.5], [7.0]]), mrgp.intervals([0.0, 1.0], [1.0, 2.0])).tolist()
+    [True, False]
+    """
+    low, high = (np.asarray(side) for side in support.bounds)
+    lower, upper = (np.asarray(side) for side in other.bounds)
+    reach = 0.5 * np.maximum(_spacing(low, high), _spacing(lower, upper))
+    # Along an input where either has width, the width says what is seen.
+    wide: Any = np.median(high - low, 0) + np.median(upper - lower, 0)
+    reach = np.where(wide > 0, 0.0, reach)
+    sides = zip(low - reach, high + reach, strict=True)
+    return np.array([np.all((lower <= b) & (upper >= a), 1).any() for a, b in sides], bool)
+
+
+def _spacing(lower: Corners, upper: Corners) -> Float[np.ndarray, " d"]:
+    """Return how far apart places would be along each input if they filled their bounds evenly."""
+    middle = 0.5 * (lower + upper)
+    count = len(np.unique(middle, axis=0))
+    return np.ptp(middle, axis=0) / count ** (1.0 / middle.shape[1])

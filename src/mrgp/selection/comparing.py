@@ -1,22 +1,21 @@
 """Compare models by cross-validation, on the same folds, with standard errors."""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mrgp.data import Dataset
-from mrgp.evaluation import evaluate_quietly
+from mrgp.evaluation import BRIEF, RANKING, attempt
 from mrgp.inference import FitError
 from mrgp.inference.progress import as_progress
-from mrgp.prediction import predict_values
+from mrgp.models.deep import by_size
 from mrgp.selection.folds import make_folds
-from mrgp.selection.targets import target_of
 from mrgp.weighting import fit_weighted
 
-SCORES = ("crps", "rmse", "mae", "nlpd", "coverage_95", "width_95")
-BY = ("crps", "rmse", "mae", "nlpd")
+FAILURES = (FitError, ValueError, TypeError)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,9 +27,7 @@ class Comparison:
 
     >>> import pandas as pd
     >>> rows = [("a", 0, 2.0), ("a", 1, 3.0), ("b", 0, 1.0), ("b", 1, 2.5)]
-    >>> scores = pd.DataFrame(rows, columns=["model", "fold", "crps"]).assign(
-    ...     **{name: 0.0 for name in SCORES if name != "crps"}
-    ... )
+    >>> scores = pd.DataFrame(rows, columns=["model", "fold", "crps"])
     >>> found = Comparison(scores, {}, "crps", ("sensors", "no2"), "random")
     >>> found.best, float(found.table.loc["a", "behind"])
     ('b', 0.75)
@@ -51,12 +48,11 @@ class Comparison:
         """
         wide: Any = self.scores.pivot(index="fold", columns="model", values=self.by)
         order = wide.mean().sort_values().index
-        means: Any = self.scores.groupby("model")[list(SCORES)].mean()
-        behind = wide[order].sub(wide[order[0]], axis=0)
-        root = np.sqrt(len(wide))
-        spread = {f"{self.by}_se": wide[order].std(ddof=1) / root}
-        spread |= {"behind": behind.mean(), "behind_se": behind.std(ddof=1) / root}
-        return means.loc[order].assign(**spread)
+        shown = self.scores.columns.intersection([self.by, *BRIEF])
+        means: Any = self.scores.groupby("model")[list(shown)].mean()
+        behind = wide.sub(wide[order[0]], axis=0)
+        spread = {"behind": behind.mean(), "behind_se": behind.sem()}
+        return means.loc[order].assign(**{f"{self.by}_se": wide.sem()}, **spread)
 
     @property
     def best(self) -> str:
@@ -103,28 +99,29 @@ def compare(
     import pandas as pd
 
     named = _named(models)
-    if by not in BY:
-        raise ValueError(f"compare: by= is one of {BY}; got {by!r}.")
-    process = _process(data, target)
+    if by not in RANKING:
+        raise ValueError(f"compare: by= is one of {RANKING}; got {by!r}.")
+    if not isinstance(data, Dataset):
+        raise TypeError(f"compare takes a Dataset as second argument; got {type(data).__name__}.")
+    process = target_of(data, target)
     held = make_folds(data[process], folds, number, key)
     shown, rows, failed = as_progress(progress), [], {}
-    count = int(held.max()) + 1
-    shown.start("compare", count * len(named))
-    for fold in range(count):
-        train, test = split(data, process, held == fold)
-        for place, (name, model) in enumerate(named.items()):
-            if name not in failed:
-                try:
-                    rows.append(
-                        {"model": name, "fold": fold} | score(model, train, test, key, weights)
-                    )
-                except (FitError, ValueError, TypeError) as error:
-                    failed[name] = f"fold {fold}: {error}"
-            shown.update(fold * len(named) + place + 1, f"fold {fold}, {name}")
-    shown.finish(f"{count} folds, {len(named)} models")
+    splits = [split(data, process, held == fold) for fold in range(held.max() + 1)]
+    trials = list(itertools.product(enumerate(splits), named.items()))
+    shown.start("compare", len(trials))
+    for done, ((fold, (train, test)), (name, model)) in enumerate(trials, 1):
+        if name not in failed:
+            try:
+                scores = scores_of(model, train, test, key, weights)
+                rows.append({"model": name, "fold": fold} | scores)
+            except FAILURES as error:
+                failed[name] = f"fold {fold}: {error}"
+        shown.update(done, f"fold {fold}, {name}")
+    shown.finish(f"{len(splits)} folds, {len(named)} models")
     kept = [row for row in rows if row["model"] not in failed]
     if not kept:
-        raise ValueError(f"compare: no model could be scored. {_listed(failed)}")
+        reasons = " ".join(f"{name}: {reason}" for name, reason in failed.items())
+        raise ValueError(f"compare: no model could be scored. {reasons}")
     words = folds if isinstance(folds, str) else "labels"
     return Comparison(pd.DataFrame(kept), failed, by, process, words)
 
@@ -148,25 +145,21 @@ def _named(models: Any) -> dict[str, Any]:
     return found
 
 
-def _process(data: Any, target: Any) -> tuple[str, str]:
-    if not isinstance(data, Dataset):
-        raise TypeError(f"compare takes a Dataset as second argument; got {type(data).__name__}.")
-    return target_of(data, target)
+def target_of(data: Dataset, target: Any = None) -> tuple[str, str]:
+    """Return the process to predict: the one named, or the first task's of the finest support."""
+    if target is not None:
+        return data[tuple(target) if isinstance(target, list) else target].process
+    task = data.tasks[0]
+    return by_size(data, task)[0], task
 
 
 def split(data: Dataset, process: tuple[str, str], held: np.ndarray) -> tuple[Dataset, Any]:
     """Return the data without some values of a process, and those values."""
-    whole = data[process]
     train = [o if o.process != process else o[np.flatnonzero(~held)] for o in data]
-    return Dataset(train), whole[np.flatnonzero(held)]
+    return Dataset(train), data[process][np.flatnonzero(held)]
 
 
-def score(model: Any, train: Dataset, test: Any, key: int, weights: Any) -> dict[str, float]:
+def scores_of(model: Any, train: Dataset, test: Any, key: int, weights: Any) -> dict[str, float]:
     """Fit a model, predict values of a source that were held out, and score them."""
-    fitted = fit_weighted(model, train, key=key, weights=weights, progress=None)
-    found = evaluate_quietly(predict_values(fitted, test, key), test.y)
-    return {name: found[name] for name in SCORES} | {"n": int(found["n"])}
-
-
-def _listed(failed: Mapping[str, str]) -> str:
-    return " ".join(f"{name}: {reason}" for name, reason in failed.items())
+    settings = {"key": key, "weights": weights, "progress": None}
+    return attempt(lambda: fit_weighted(model, train, **settings), test, key).scores

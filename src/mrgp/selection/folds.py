@@ -35,38 +35,41 @@ def make_folds(
             f"compare: folds= is one of {WORDS}, or a label for each value of the target; got"
             f" {folds!r}."
         )
-    seen = np.flatnonzero(observed.observed)
-    groups = _groups(observed, folds, where)[seen]
-    several = np.unique(groups)
-    if len(several) < 2:
+    word = folds if isinstance(folds, str) else "labels"
+    seen = _groups(observed, folds, where)[observed.observed]
+    several, groups = np.unique(seen, return_inverse=True)
+    count = len(several)
+    if count < 2:
+        shown = repr(word) if word in WORDS else word
         raise ValueError(
-            f"compare: {where} has {len(several)} group to hold out with folds={_short(folds)}; two"
-            ' or more are needed. Try folds="random" or "time".'
+            f"compare: {where} has {count} group to hold out with folds={shown}; two or more are"
+            ' needed. Try folds="random" or "time".'
         )
-    places = np.searchsorted(several, groups)
-    number = min(int(number), len(several))
-    if isinstance(folds, str) and folds == "time":
-        share = np.arange(len(several)) * number // len(several)
-    elif isinstance(folds, str):
-        share = np.empty(len(several), int)
-        share[np.random.default_rng(key).permutation(len(several))] = (
-            np.arange(len(several)) % number
-        )
-    else:
-        share = np.arange(len(several))
+    number, share = min(int(number), count), np.arange(count)
+    if word == "time":
+        share = share * number // count
+    elif word in WORDS:
+        share = np.argsort(np.random.default_rng(key).permutation(count)) % number
     found = np.full(len(observed.y), -1)
-    found[seen] = share[places]
+    found[observed.observed] = share[groups]
     return found
 
 
 def _groups(observed: Observations, folds: Any, where: str) -> np.ndarray:
     """Return a number for each value; values of one number are held out together."""
+    count = len(observed.y)
     if not isinstance(folds, str):
-        return _labels(folds, len(observed.y), where)
+        labels = np.asarray(list(folds) if isinstance(folds, Iterable) else folds)
+        if labels.shape != (count,):
+            raise ValueError(
+                f"compare: folds= has labels of shape {labels.shape}; {where} has {count} values,"
+                " and needs one label each."
+            )
+        return np.unique(labels, return_inverse=True)[1]
+    if folds == "random":
+        return np.arange(count)
     lower, upper = (np.asarray(side) for side in observed.support.bounds)
     middle = 0.5 * (lower + upper)
-    if folds == "random":
-        return np.arange(len(middle))
     clock = clock_of(observed.support)
     if folds == "time":
         if clock is None:
@@ -84,16 +87,6 @@ def _groups(observed: Observations, folds: Any, where: str) -> np.ndarray:
     return np.unique(middle[:, space], axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def _labels(folds: Any, count: int, where: str) -> np.ndarray:
-    labels = np.asarray(list(folds) if isinstance(folds, Iterable) else folds)
-    if labels.shape != (count,):
-        raise ValueError(
-            f"compare: folds= has labels of shape {labels.shape}; {where} has {count} values, and"
-            " needs one label each."
-        )
-    return np.unique(labels, return_inverse=True)[1]
-
-
 def clock_of(support: Support) -> int | None:
     """Return which input is time: the one that came with dates, or is called so."""
     for i, axis in enumerate(support.axes or ()):
@@ -103,7 +96,3 @@ def clock_of(support: Support) -> int | None:
         if name.lower() in CLOCKS:
             return i
     return 0 if support.dimension == 1 else None
-
-
-def _short(folds: Any) -> str:
-    return repr(folds) if isinstance(folds, str) else "labels"

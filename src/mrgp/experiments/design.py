@@ -1,4 +1,4 @@
-"""The cells of an experiment: one model on one seed, fold or site of one variant."""
+"""The design of an experiment: its cells, one model on one seed, fold or site of a variant each."""
 
 import dataclasses
 import functools
@@ -11,17 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import mrgp
-from mrgp.datasets import Recording, Simulation
-from mrgp.experiments.sampling import sample
-from mrgp.experiments.scoring import Scored, score
-from mrgp.experiments.spec import DATA, Experiment, ModelSpec
+from mrgp.datasets import Case
+from mrgp.experiments.rivals import ModelSpec
+from mrgp.experiments.scoring import Scored, sample, score
+from mrgp.experiments.spec import DATA, Experiment
 from mrgp.inference import Fit
 from mrgp.inference.fits import checksum_of
 
-BESIDE = {"cli", "config", "plotting", "selection", "sklearn.py"} | {
-    f"experiments/{name}.py"
-    for name in ("figures", "parallel", "predictions", "running", "store", "summary")
-}
+BESIDE = {"cli", "config", "plotting", "report", "sklearn.py"}
+BESIDE |= {f"experiments/{name}.py" for name in ("figures", "parallel", "results", "runs", "store")}
 """Code that does not change a result."""
 
 
@@ -37,14 +35,14 @@ class Cell:
 
     variant: str
     model: str
+    spec: ModelSpec
     noun: str
     number: int
     label: Any
     data: str
     settings: Mapping[str, Any]
-    spec: ModelSpec
-    timed: bool
     sampler: Mapping[str, Any] | None
+    timed: bool
     drawn: bool = False
 
     def __str__(self) -> str:
@@ -58,53 +56,48 @@ class Cell:
     @property
     def slug(self) -> str:
         """A name for files, of its own for other settings."""
-        digest = hashlib.sha256(json.dumps(self._settings, sort_keys=True).encode()).hexdigest()
-        return slug(self.variant, self.noun, self.label, self.model, digest[:8])
+        return slug(self.variant, self.noun, self.label, self.model, _digest(self._settings)[:8])
 
     @property
     def labels(self) -> dict[str, Any]:
         """The columns that name the cell in a table."""
         return {"variant": self.variant, "model": self.model, self.noun: self.label}
 
-    def load(self) -> Simulation | Recording:
+    def load(self) -> Case:
         """Simulate or read the data; maps are for the replicate that is drawn."""
         case = DATA[self.data].load(self.label, **self.settings)
-        if isinstance(case, Recording) and not self.drawn:
-            return dataclasses.replace(case, maps={})
-        return case
+        return dataclasses.replace(case, maps={}) if case.maps and not self.drawn else case
 
-    def fingerprint(self, case: Simulation | Recording) -> str:
+    def fingerprint(self, case: Case) -> str:
         """Return what tells whether a result is of this model, these data and this code."""
-        what = [
-            _code(),
-            *self._settings,
-            checksum_of(case.data),
-            zlib.crc32(case.y.tobytes()),
-            list(case.maps) if isinstance(case, Recording) else [],
-        ]
-        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+        values = [checksum_of(case.data), zlib.crc32(case.y.tobytes()), list(case.maps)]
+        return _digest([_code(), *self._settings, *values])
 
     @property
     def _settings(self) -> list[Any]:
-        return [
-            self.labels,
-            dict(self.settings),
-            self.spec.model_dump(mode="json", exclude_defaults=True),
-            None if self.sampler is None else dict(self.sampler),
-        ]
+        spec = self.spec.model_dump(mode="json", exclude_defaults=True)
+        return [self.labels, dict(self.settings), spec, self.sampler and dict(self.sampler)]
 
-    def work(self, case: Simulation | Recording, earlier: Fit | None) -> Scored:
+    def work(self, case: Case, earlier: Fit | None) -> Scored:
         """Fit, or sample, the model and score it.
 
         Folds of recorded data share what depends on none of the values held out: parts of an
         earlier fit are taken over. Simulations share nothing.
         """
-        if isinstance(case, Recording):
-            # One key for all folds: what they share does not depend on which came first.
-            return score(self.spec, case, 0, timed=self.timed, earlier=earlier)
         if self.sampler is not None:
             return sample(self.spec, case, self.number, dict(self.sampler))
-        return score(self.spec, case, self.number, timed=self.timed)
+        if case.truth is not None:
+            return score(self.spec, case, self.number, timed=self.timed)
+        # One key for all folds: what they share does not depend on which came first.
+        return score(self.spec, case, 0, timed=self.timed, earlier=earlier)
+
+
+Plan = Sequence[Sequence[Cell]]
+"""Cells, replicate by replicate."""
+
+
+def _digest(what: Any) -> str:
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
 
 @functools.cache
@@ -135,7 +128,7 @@ def plan(
     models: Sequence[str] | None = None,
     preset: str | None = None,
     quick: bool = False,
-) -> list[list[Cell]]:
+) -> Plan:
     """Return what is to be run, replicate by replicate: those asked for, or all.
 
     >>> from mrgp import experiments
@@ -146,34 +139,18 @@ def plan(
     """
     small = experiment.quick if quick else None
     asked = experiment.choose_models(models, preset, quick)
-    if seeds is None:
-        count = small.seeds if small else experiment.seeds
-        seeds = None if count is None else range(count)
-    found = []
+    count = small.seeds if small else experiment.seeds
+    if seeds is None and count is not None:
+        seeds = range(count)
+    replicates, found = experiment.replicates, []
     for variant in experiment.choose("variants", variants or (small and small.variants)):
         settings = dict(experiment.variants[variant])
         sampler, _ = settings.pop("sampler", None), settings.pop("models", None)
         if sampler is not None and small is not None:
             sampler = sampler | (small.sampler or {})
-        known = experiment.replicates
-        for place, (number, label) in enumerate(known.choose(seeds, settings).items()):
+        for place, (number, label) in enumerate(replicates.choose(seeds, settings).items()):
             timed = experiment.timed is None or place < experiment.timed
-            found.append(
-                [
-                    Cell(
-                        variant,
-                        model,
-                        known.noun,
-                        number,
-                        label,
-                        str(experiment.simulator or experiment.recorded),
-                        settings,
-                        experiment.model(model, variant),
-                        timed,
-                        sampler,
-                        place == 0,
-                    )
-                    for model in asked
-                ]
-            )
+            case = (replicates.noun, number, label, experiment.cases, settings, sampler)
+            specs = {model: experiment.model(model, variant) for model in asked}
+            found.append([Cell(variant, *m, *case, timed, place == 0) for m in specs.items()])
     return found

@@ -1,0 +1,113 @@
+"""Cases to score models on: data, and values of a target that were held out of them."""
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from mrgp.data import Dataset, Observations
+from mrgp.selection.comparing import split
+from mrgp.supports import Support
+
+VARIABLE = "MRGP_DATA"
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """Data, and values `y` of the target on a test support that were held out of them.
+
+    `site` names the site of each value, where scores are to be taken site by site. `maps` are grids
+    of points to be predicted and drawn, by title. `input_units` are those of inputs by name.
+    `truth` has the noise-free values, where they are known.
+    """
+
+    data: Dataset
+    support: Support
+    y: Float[np.ndarray, " n"]
+    target: str
+    task: str
+    site: tuple[str, ...] | None = None
+    maps: dict[str, Support] = dataclasses.field(default_factory=dict)
+    input_units: dict[str, str] = dataclasses.field(default_factory=dict)
+    truth: Float[np.ndarray, " n"] | None = dataclasses.field(default=None, kw_only=True)
+
+    @property
+    def held_out(self) -> Observations:
+        """The values held out, as observations of the target.
+
+        >>> from mrgp.datasets import dependent
+        >>> dependent(seed=0).held_out.process
+        ('fine', 'y')
+        """
+        units = self.data.units[self.task]
+        return Observations(self.support, self.y, task=self.task, name=self.target, units=units)
+
+
+@dataclasses.dataclass(frozen=True)
+class Simulation(Case):
+    """Data, and on a test support the noise-free truth and fresh noisy values of the target.
+
+    >>> from mrgp.datasets import dependent
+    >>> world = dependent(seed=0)
+    >>> world.target, len(world.truth) == len(world.support)
+    ('fine', True)
+    """
+
+    truth: Float[np.ndarray, " n"] = dataclasses.field(kw_only=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Recording(Case):
+    """Data, and on a test support the values of the target that were held out.
+
+    >>> import mrgp
+    >>> seen, gone = (mrgp.points([[hour]], inputs="hour") for hour in (0.0, 1.0))
+    >>> data = Dataset([Observations(seen, [8.0], task="pm25", name="KC1")])
+    >>> Recording(data, gone, np.array([9.0]), target="KC1", task="pm25").support
+    Points(1 mean: hour 1 to 1)
+    """
+
+
+def hold_out(
+    data: Dataset, process: tuple[str, str], rows: Bool[np.ndarray, " n"], **about: Any
+) -> Recording:
+    """Hold some values of a process out of data."""
+    train, gone = split(data, process, rows)
+    return Recording(train, gone.support, gone.y, *process, **about)
+
+
+def grid(*sides: Float[np.ndarray, " _"]) -> Float[np.ndarray, "n d"]:
+    """Return all combinations of values along each input, the last input's changing fastest.
+
+    >>> grid(np.array([0.0, 1.0]), np.array([5.0, 6.0])).tolist()
+    [[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]
+    """
+    return np.stack(np.meshgrid(*sides, indexing="ij"), -1).reshape(-1, len(sides))
+
+
+def check_name(
+    where: str, name: str, there: Sequence[str], noun: str = "fold", those: str = "the folds"
+) -> None:
+    """Refuse a fold or a site that is not among those there are."""
+    if name not in there:
+        raise ValueError(f"{where}: no {noun} is named {name!r}; {those} are {tuple(there)}.")
+
+
+def data_file(file: str) -> Path:
+    """Return the path of a file of recorded data, or say which variable names its folder."""
+    folder = os.environ.get(VARIABLE)
+    if not folder:
+        raise FileNotFoundError(
+            f"Recorded data are read from the folder that the variable {VARIABLE} names, and it is"
+            f" not set. Set it to the folder that holds {file}."
+        )
+    if not (Path(folder) / file).is_file():
+        raise FileNotFoundError(
+            f"{VARIABLE} names {folder}, which has no {file}. Set {VARIABLE} to the folder that"
+            " holds it."
+        )
+    return Path(folder) / file

@@ -1,0 +1,145 @@
+"""The models of an experiment: what they may see, how they are fitted, and how weighted."""
+
+import dataclasses
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from mrgp._types import float64, to_numpy
+from mrgp.data import Dataset
+from mrgp.experiments.described import Described
+from mrgp.inference import CompositeWeights, Fit, Status, adjust_curvature, fit
+from mrgp.inference.composite import weigh_sources
+from mrgp.inference.fits import checksum_of, counts_of
+from mrgp.inference.objectives import build_objective, check_model, is_deep
+from mrgp.models import MRGP, conditioned
+
+Preset = Literal["paper", "auto"]
+
+
+class ExperimentError(ValueError):
+    """An experiment that cannot be found, read or run as asked.
+
+    >>> from mrgp import experiments
+    >>> experiments.DATA["inter_task"].choose([9])
+    Traceback (most recent call last):
+    mrgp.experiments.rivals.ExperimentError: There are 5 folds, 0 to 4; fold 9 was asked for...
+    """
+
+
+class ModelSpec(Described):
+    """A model of an experiment, and the data it may see.
+
+    `sources` and `tasks` default to all; `own_tasks` are sources that are taken as tasks of their
+    own. `weights` is the rule of the composite weights, or "curvature" for the adjustment in their
+    place. With `sample`, parameters are fitted to so many values of each source, drawn at random,
+    and the posterior is that of all. A `preset` is run where it is asked for: "paper" has the
+    paper's kernels, starting values, sizes and steps, "auto" the automatic choice.
+
+    >>> ModelSpec(recipe="MRGP", kernel="RBF", sources=["fine"]).build().kernel
+    RBF()
+    """
+
+    beside_auto: ClassVar[tuple[str, ...]] = ("recipe", "preset", "sources", "tasks", "own_tasks")
+    preset: Preset | None = None
+    sources: list[str] | None = None
+    tasks: list[str] | None = None
+    weights: Literal["ratio", "ribatet", "lyddon", "curvature"] | None = None
+    hyperparameters: Literal["refit", "keep"] = "refit"
+    own_tasks: list[str] | None = None
+    sample: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def check_fit(self) -> "ModelSpec":
+        """Refuse weights and samples that the model cannot have."""
+        if self.recipe == "auto":
+            return self
+        made = self.build()
+        check_model(made, None if self.weights is None else "auto")
+        if self.weights == "curvature" and not isinstance(made, MRGP):
+            raise ValueError(f'weights = "curvature" goes with MRGP; got {self.recipe}')
+        if is_deep(made) and (self.sample, self.hyperparameters) != (None, "refit"):
+            raise ValueError(f"{self.recipe} has no sample = and no hyperparameters =")
+        if self.sample is not None and not self._follows():
+            raise ValueError(
+                "sample = goes with MRGP or VBAgg that have inducing =, or with MRGPRN that has"
+                ' inducing_f = and kernel_w = "constant": others have no posterior of all data in'
+                " one pass"
+            )
+        return self
+
+    def _follows(self) -> bool:
+        """Tell whether the posterior of all data follows from the parameters."""
+        if self.recipe == "MRGPRN":
+            return self.kernel_w == "constant" and "inducing_f" in self.options
+        return "inducing" in self.options
+
+    def fit(self, data: Dataset, key: int, earlier: Fit | None = None) -> Fit:
+        """Fit the model, with composite weights where it has a rule for them.
+
+        A deep model takes over the parts of an earlier fit that had the same data.
+        """
+        recipe, settings = self.build(), {"key": key, "progress": None}
+        if recipe == "auto":
+            return fit(recipe, data, **settings)
+        if self.weights == "curvature":
+            made = fit(recipe, data, hyperparameters="keep", **settings)
+            return adjust_curvature(uninterrupted(made), data)
+        settings["optimiser"] = self.build_optimiser()
+        if is_deep(recipe):
+            return fit(recipe, data, **settings, reuse=earlier)
+        settings |= {"hyperparameters": self.hyperparameters, "weights": self.weigh(data, key)}
+        if self.sample is None:
+            return fit(recipe, data, **settings)
+        return condition_on(fit(recipe, data.batch(self.sample, key), **settings), data)
+
+    def weigh(self, data: Dataset, key: int) -> CompositeWeights | None:
+        """Return the composite weights, where the model has a rule for them."""
+        if self.weights is None:
+            return None
+        # What the account of one replicate warns of is for its table to show.
+        weigh = float64(weigh_sources)
+        found, alone = weigh(self.build(), data, rule=self.weights, key=key, progress=None)
+        uninterrupted(alone)
+        return found
+
+    def view(self, data: Dataset) -> Dataset:
+        """Return the sources and tasks the model may see."""
+        own = self.own_tasks or ()
+        unknown = [source for source in own if source not in data.sources]
+        if unknown:
+            raise ExperimentError(
+                f"own_tasks = names {unknown[0]!r}, which is no source; there are {data.sources}."
+            )
+        tasks = Dataset(o.replace(task=o.name) if o.name in own else o for o in data)
+        return tasks.select(source=self.sources, task=self.tasks)
+
+
+@float64
+def condition_on(fitted: Fit, data: Dataset) -> Fit:
+    """Return a sparse fit with the same parameters and the posterior of other data.
+
+    The data have the processes of those fitted; where these are a sample of them, the parameters
+    cost what the sample costs, and all data are gone through once.
+
+    >>> import numpy as np, mrgp
+    >>> x = np.linspace(0.0, 9.0, 40)[:, None]
+    >>> data = mrgp.Dataset([mrgp.Observations(mrgp.points(x), np.sin(x[:, 0]))])
+    >>> fitted = mrgp.fit(mrgp.MRGP(inducing=10), data.batch(20))
+    >>> condition_on(fitted, data).counts
+    {('source', 'value'): (40, 0)}
+    """
+    seen = fitted.recipe.view(data)
+    target = build_objective(fitted.model, seen, fitted.scaling, fitted.weights)
+    state = to_numpy(conditioned(target.model(target.start), target.records))
+    return dataclasses.replace(
+        fitted, state=state, counts=counts_of(data), checksum=checksum_of(data)
+    )
+
+
+def uninterrupted(found: Any) -> Any:
+    """Pass a user's stop on: a fit keeps the best so far, but a table must not have it."""
+    status: Status = found.status
+    if status.code == "interrupted":
+        raise KeyboardInterrupt
+    return found
