@@ -8,7 +8,7 @@ import xarray as xr
 
 import mrgp
 from mrgp.data import common_axes, harmonise
-from mrgp.data.axes import describe
+from mrgp.data.harmony import describe
 from mrgp.supports import Axis
 
 HOURS = Axis("time", 0.0, 3600.0, "h", "UTC")

@@ -1,11 +1,11 @@
 """WHAT was seen: observations, datasets, and the scaling between units."""
 
-from mrgp.data.axes import common_axes, harmonise
 from mrgp.data.dataset import Dataset, as_key, as_seed, process_weights, rename_inputs
+from mrgp.data.harmony import common_axes, harmonise
 from mrgp.data.limits import below_limit
+from mrgp.data.numbers import as_values
 from mrgp.data.observations import Observations
 from mrgp.data.scaling import Record, Scaling
-from mrgp.data.values import as_values
 
 __all__ = [
     "Dataset",

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from mrgp.data.axes import common_axes, harmonise, warn_of_plain_numbers
+from mrgp.data.harmony import common_axes, harmonise, warn_of_plain_numbers
 from mrgp.data.observations import Observations
 from mrgp.supports import Axis, Field, Support, same_fields
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from mrgp.data.limits import check_limit, refuse_below
-from mrgp.data.values import as_values
+from mrgp.data.numbers import as_values
 from mrgp.supports import Support
 
 LIKELIHOODS = ("gaussian",)

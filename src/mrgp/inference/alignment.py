@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from mrgp.data import harmonise, rename_inputs
-from mrgp.data.axes import warn_of_plain_numbers
+from mrgp.data.harmony import warn_of_plain_numbers
 from mrgp.supports import Support, extend_all, same_fields
 
 

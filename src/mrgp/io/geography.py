@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from mrgp.data.axes import LOCAL, NEAREST_POLE, WIDEST
+from mrgp.data.harmony import LOCAL, NEAREST_POLE, WIDEST
 from mrgp.io.sides import DECIMALS, Side
 from mrgp.supports import Axis, same_turn
 

@@ -1,7 +1,6 @@
 """WHERE a value lives: points, nodes, boxes, polygons, products; quadrature; overlap clusters."""
 
 from mrgp.supports.axes import Axis, same_turn
-from mrgp.supports.base import Atoms, Kind, Partition, Support
 from mrgp.supports.clusters import Clusters, overlap_clusters
 from mrgp.supports.concat import concat
 from mrgp.supports.congruence import Shapes, congruent
@@ -20,6 +19,7 @@ from mrgp.supports.quadrature import (
     gauss_legendre,
 )
 from mrgp.supports.regions import Boxes, Nodes, Points, boxes, intervals, nodes, points
+from mrgp.supports.support import Atoms, Kind, Partition, Support
 
 __all__ = [
     "DEFAULT_RULE",

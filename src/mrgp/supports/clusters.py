@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from mrgp.supports.base import Support
 from mrgp.supports.components import Corners, Index, Links, by_appearance, components, ranges
 from mrgp.supports.concat import require_same_axes
 from mrgp.supports.footprints import NEGLIGIBLE, overlapping, rectangles
 from mrgp.supports.polygons import Polygons
 from mrgp.supports.product import Product
 from mrgp.supports.regions import Nodes
+from mrgp.supports.support import Support
 
 _AT_ONCE = 2**21
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mrgp.supports.base import Support
 from mrgp.supports.covariates import same_fields
 from mrgp.supports.origins import Origin
 from mrgp.supports.polygons import Polygons, concat_polygons
 from mrgp.supports.product import Product
 from mrgp.supports.regions import Boxes, Nodes, Points, join_nodes
+from mrgp.supports.support import Support
 
 
 def concat(*supports: Support) -> Support:

@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from mrgp._types import AnyArray
-from mrgp.supports.base import Support
 from mrgp.supports.components import by_appearance
 from mrgp.supports.product import Product
+from mrgp.supports.support import Support
 
 MOST_SHAPES = 256
 TOLERANCE = 1e-9

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mrgp.supports.base import Support
+from mrgp.supports.support import Support
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

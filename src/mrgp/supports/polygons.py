@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp._types import AnyArray, Inputs, Vector
-from mrgp.supports.base import Kind, check_inputs, check_kind, check_multiplier, stretched
 from mrgp.supports.covariates import Field
 from mrgp.supports.outlines import Outlines, Pieces, cut, read, require_shapely
 from mrgp.supports.regions import Nodes, as_rows, join_nodes
+from mrgp.supports.support import Kind, check_inputs, check_kind, check_multiplier, stretched
 
 Steps = Float[np.ndarray, " n"]
 

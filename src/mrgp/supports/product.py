@@ -13,10 +13,10 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp._types import AnyArray, Inputs, Vector
-from mrgp.supports.base import Atoms, Kind, Partition, Support, check_inputs
 from mrgp.supports.quadrature import DEFAULT_RULE, Rule
 from mrgp.supports.quadrature import along as rule_along
 from mrgp.supports.regions import Boxes, Nodes, Points, center_points
+from mrgp.supports.support import Atoms, Kind, Partition, Support, check_inputs
 
 
 class Product(Support):

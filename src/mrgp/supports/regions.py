@@ -10,7 +10,9 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp._types import AnyArray, Inputs, NodeInputs, NodeWeights, Vector
-from mrgp.supports.base import (
+from mrgp.supports.origins import Origin
+from mrgp.supports.quadrature import DEFAULT_RULE, Rule
+from mrgp.supports.support import (
     Atoms,
     Kind,
     Partition,
@@ -22,8 +24,6 @@ from mrgp.supports.base import (
     require_finite,
     stretched,
 )
-from mrgp.supports.origins import Origin
-from mrgp.supports.quadrature import DEFAULT_RULE, Rule
 
 
 class Points(Support):
