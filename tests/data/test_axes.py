@@ -146,7 +146,7 @@ def test_polygons_keep_their_outlines_and_measure():
     ):
         moved = harmonise(support, axes)
         np.testing.assert_allclose(moved.total, [total])
-        polygons = moved.parts[0] if isinstance(moved, mrgp.supports.Product) else moved
+        polygons = moved.parts[0] if isinstance(moved, mrgp.supports.Products) else moved
         np.testing.assert_allclose(shapely.bounds(polygons.outlines.shapes), [expected])
         np.testing.assert_allclose(polygons.bounds, [[expected[:2]], [expected[2:]]])
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from mrgp.supports import Axis, Boxes, Grid, Nodes, Polygons, Product, Support, same_turn
+from mrgp.supports import Axis, Boxes, Grid, Nodes, Polygons, Products, Support, same_turn
 
 WIDEST = 5.0
 NEAREST_POLE = 80.0
@@ -141,7 +141,7 @@ def _moved(support: Support, scale: Numbers, offset: Numbers) -> Support:
     """
     if np.all(scale == 1) and np.all(offset == 0):
         return support
-    if isinstance(support, Product):
+    if isinstance(support, Products):
         pairs = zip(support.parts, support.columns, strict=True)
         parts = (_moved(part, scale[list(c)], offset[list(c)]) for part, c in pairs)
         return dataclasses.replace(support, parts=tuple(parts))
@@ -161,7 +161,7 @@ def _measured(support: Support, scale: Numbers, label: str) -> Support:
     """Write the measure of totals in new units: a day's integral is 24 times larger in hours."""
     if support.kind != "sum":
         return support
-    if isinstance(support, Product):
+    if isinstance(support, Products):
         # Parts have no names of their own.
         names, parts = support.input_names, []
         for part, columns in zip(support.parts, support.columns, strict=True):

@@ -11,7 +11,7 @@ from mrgp.io import geography
 from mrgp.io.columns import Table, as_list, is_several
 from mrgp.io.sides import Side, order_of, restore, sides_of, support_of
 from mrgp.prediction import Prediction
-from mrgp.supports import Kind, Product, Support, polygons, product, same_turn
+from mrgp.supports import Kind, Products, Support, polygons, product, same_turn
 
 WHERE = "from_frame"
 
@@ -253,7 +253,7 @@ def _shown(numbers: np.ndarray, side: Side) -> Any:
 def _outlines(support: Support) -> tuple[Any, tuple[int, ...]]:
     """Return outlines as geometries, and the inputs they stand for."""
     parts, columns = (support,), (tuple(range(support.dimension)),)
-    if isinstance(support, Product):
+    if isinstance(support, Products):
         parts, columns = support.parts, support.columns
     for part, inputs in zip(parts, columns, strict=True):
         found = getattr(part, "outlines", None)

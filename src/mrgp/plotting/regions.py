@@ -16,7 +16,7 @@ from mrgp.plotting.coordinates import (
     set_axis,
     shown,
 )
-from mrgp.supports import Nodes, Product, Support
+from mrgp.supports import Nodes, Products, Support
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -221,7 +221,7 @@ def _part(support: Support, across: Sequence[str]) -> tuple[Support, tuple[int, 
     """
     names = list(support.input_names)
     whole = names.index(across[0]), names.index(across[1])
-    if isinstance(support, Product):
+    if isinstance(support, Products):
         for part, inputs in zip(support.parts, support.columns, strict=True):
             if set(inputs) == set(whole):
                 return part, (inputs.index(whole[0]), inputs.index(whole[1]))

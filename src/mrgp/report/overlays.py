@@ -9,7 +9,7 @@ from mrgp.data import Dataset, Observations
 from mrgp.report.layout import Grid, Layout, written
 from mrgp.report.packing import packed
 from mrgp.report.places import extent
-from mrgp.supports import Product
+from mrgp.supports import Products
 
 MOST_PLACES, LEAST_PLACES = 2000, 200
 MOST_VALUES = 30_000
@@ -122,7 +122,7 @@ def _corners(layout: Layout, place: Vector) -> dict[str, list[Any]]:
 def _shapes(observed: Observations, rows: np.ndarray) -> list[dict[str, list[Any]]] | None:
     """Return the outlines of polygons, where the regions are some."""
     support = observed.support
-    parts = support.parts if isinstance(support, Product) else (support,)
+    parts = support.parts if isinstance(support, Products) else (support,)
     if not any(getattr(part, "outlines", None) is not None for part in parts):
         return None
     geometry = observed[rows].to_frame().geometry

@@ -11,7 +11,7 @@ from mrgp.parameters import at_limit
 from mrgp.report.checks import FEW, Check
 from mrgp.report.layout import Layout, written
 from mrgp.report.markup import chart, heading, lines, listing, paragraph, table
-from mrgp.supports import Nodes, Points, Polygons, Product
+from mrgp.supports import Nodes, Points, Polygons, Products
 
 UNITS = "Lengths over places on Earth are in km, over time in the unit shown."
 RECIPES = {
@@ -69,7 +69,7 @@ def support_words(observed: Observations) -> str:
     support = observed.support
     if isinstance(support, Points):
         return "points"
-    parts = support.parts if isinstance(support, Product) else (support,)
+    parts = support.parts if isinstance(support, Products) else (support,)
     what = "cells"
     if any(isinstance(part, Polygons) for part in parts):
         what = "polygons"

@@ -8,7 +8,7 @@ from mrgp.supports.covariates import Field, Grid, extend_all, same_fields
 from mrgp.supports.geometry import Geometry, bounds_of
 from mrgp.supports.places import shared_places
 from mrgp.supports.polygons import Polygons, polygons
-from mrgp.supports.product import Product, product
+from mrgp.supports.product import Products, product
 from mrgp.supports.quadrature import (
     DEFAULT_RULE,
     GaussLegendre,
@@ -37,7 +37,7 @@ __all__ = [
     "Partition",
     "Points",
     "Polygons",
-    "Product",
+    "Products",
     "Rule",
     "Shapes",
     "Sobol",

@@ -13,7 +13,7 @@ from mrgp.supports.components import Corners, Index, Links, by_appearance, compo
 from mrgp.supports.concat import require_same_axes
 from mrgp.supports.footprints import NEGLIGIBLE, overlapping, rectangles
 from mrgp.supports.polygons import Polygons
-from mrgp.supports.product import Product
+from mrgp.supports.product import Products
 from mrgp.supports.regions import Nodes
 from mrgp.supports.support import Support
 
@@ -150,7 +150,7 @@ def _without_covariates(support: Support, number: int) -> _Regions:
 
 def _regions(support: Support, number: int) -> _Regions:
     """Write a support as boxes and polygons."""
-    if isinstance(support, Product):
+    if isinstance(support, Products):
         parts = [_regions(part, number) for part in support.parts]
         return _product(parts, support.columns, number)
     if isinstance(support, Polygons):

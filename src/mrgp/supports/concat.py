@@ -8,7 +8,7 @@ import numpy as np
 from mrgp.supports.covariates import same_fields
 from mrgp.supports.origins import Origin
 from mrgp.supports.polygons import Polygons, concat_polygons
-from mrgp.supports.product import Product
+from mrgp.supports.product import Products
 from mrgp.supports.regions import Boxes, Nodes, Points, join_nodes
 from mrgp.supports.support import Support
 
@@ -34,7 +34,7 @@ def concat(*supports: Support) -> Support:
     for other in supports[1:]:
         _check_pair(supports[0], other)
     polygons = [s for s in supports if isinstance(s, Polygons)]
-    products = [s for s in supports if isinstance(s, Product)]
+    products = [s for s in supports if isinstance(s, Products)]
     if len(polygons) == len(supports):
         return concat_polygons(polygons)
     if products:
@@ -99,7 +99,7 @@ def _concat_boxes(supports: tuple[Support, ...]) -> Support:
     return Boxes(lower, upper, total, flat, **labels)
 
 
-def _concat_products(products: list[Product], count: int) -> Product:
+def _concat_products(products: list[Products], count: int) -> Products:
     first = products[0]
     if len(products) < count or any(p.columns != first.columns for p in products):
         raise ValueError(
@@ -107,4 +107,4 @@ def _concat_products(products: list[Product], count: int) -> Product:
             " into nodes first, for example support.quadrature(mrgp.GaussLegendre(5))."
         )
     rows = zip(*(p.parts for p in products), strict=True)
-    return Product(tuple(concat(*parts) for parts in rows), first.columns, **first.labels)
+    return Products(tuple(concat(*parts) for parts in rows), first.columns, **first.labels)

@@ -19,7 +19,7 @@ from mrgp.supports.regions import Boxes, Nodes, Points, center_points
 from mrgp.supports.support import Atoms, Kind, Partition, Support, check_inputs
 
 
-class Product(Support):
+class Products(Support):
     """Regions that are products of regions of groups of inputs, row by row.
 
     `columns[i]` are the inputs of `parts[i]`, in ascending order. A kernel that is a product over
@@ -37,7 +37,7 @@ class Product(Support):
     def __len__(self) -> int:
         return len(self.parts[0])
 
-    def __getitem__(self, index: Any) -> "Product":
+    def __getitem__(self, index: Any) -> "Products":
         return dataclasses.replace(self, parts=tuple(part[index] for part in self.parts))
 
     @property
@@ -61,7 +61,7 @@ class Product(Support):
         lower, upper = zip(*(part.bounds for part in self.parts), strict=True)
         return self._place(lower), self._place(upper)
 
-    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Product":
+    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Products":
         parts = (
             part.affine(scale[np.array(columns)], offset[np.array(columns)])
             for part, columns in zip(self.parts, self.columns, strict=True)
@@ -169,17 +169,17 @@ def product(first: Any, second: Any, *others: Any, inputs: Any = None) -> Suppor
     return of_parts(zip(bare, columns, strict=True), labels)
 
 
-def of_parts(pieces: Iterable[tuple[Support, tuple[int, ...]]], labels: dict[str, Any]) -> Product:
+def of_parts(pieces: Iterable[tuple[Support, tuple[int, ...]]], labels: dict[str, Any]) -> Products:
     """Make a product of supports of some columns each; the parts of products become its own."""
     flattened: list[tuple[Support, tuple[int, ...]]] = []
     for part, columns in pieces:
-        if isinstance(part, Product):
+        if isinstance(part, Products):
             inner = zip(part.parts, part.columns, strict=True)
             flattened += [(piece, tuple(columns[d] for d in own)) for piece, own in inner]
         else:
             flattened.append((part, columns))
     parts, columns = zip(*flattened, strict=True)
-    return Product(parts, columns, **labels)
+    return Products(parts, columns, **labels)
 
 
 def _as_long_as_one_another(parts: tuple[Support, ...]) -> tuple[Support, ...]:
