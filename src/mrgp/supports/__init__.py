@@ -18,8 +18,8 @@ from mrgp.supports.quadrature import (
     along,
     gauss_legendre,
 )
-from mrgp.supports.regions import Boxes, Nodes, Points, boxes, intervals, nodes, points
-from mrgp.supports.support import Atoms, Kind, Partition, Support
+from mrgp.supports.regions import boxes, intervals, nodes, points
+from mrgp.supports.support import Atoms, Boxes, Kind, Nodes, Partition, Points, Support
 
 __all__ = [
     "DEFAULT_RULE",

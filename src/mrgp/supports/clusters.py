@@ -14,8 +14,7 @@ from mrgp.supports.concat import require_same_axes
 from mrgp.supports.footprints import NEGLIGIBLE, overlapping, rectangles
 from mrgp.supports.polygons import Polygons
 from mrgp.supports.product import Products
-from mrgp.supports.regions import Nodes
-from mrgp.supports.support import Support
+from mrgp.supports.support import Nodes, Support
 
 _AT_ONCE = 2**21
 

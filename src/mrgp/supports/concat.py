@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from mrgp.supports.covariates import same_fields
-from mrgp.supports.origins import Origin
 from mrgp.supports.polygons import Polygons, concat_polygons
 from mrgp.supports.product import Products
-from mrgp.supports.regions import Boxes, Nodes, Points, join_nodes
-from mrgp.supports.support import Support
+from mrgp.supports.regions import join_nodes
+from mrgp.supports.support import Boxes, Nodes, Origin, Points, Rectangular, Support, from_sides
 
 
 def concat(*supports: Support) -> Support:
@@ -39,7 +38,7 @@ def concat(*supports: Support) -> Support:
         return concat_polygons(polygons)
     if products:
         return _concat_products(products, len(supports))
-    if all(isinstance(s, Points | Boxes) for s in supports):
+    if all(isinstance(s, Rectangular) for s in supports):
         return _concat_boxes(supports)
     if any(isinstance(s, Boxes | Polygons) or s.solid != supports[0].solid for s in supports):
         raise ValueError(
@@ -89,14 +88,11 @@ def _joint_origin(supports: Sequence[Support]) -> Origin | None:
 
 
 def _concat_boxes(supports: tuple[Support, ...]) -> Support:
-    lower = np.concatenate([s.bounds[0] for s in supports])
-    upper = np.concatenate([s.bounds[1] for s in supports])
+    lower, upper = (np.concatenate([s.bounds[side] for s in supports]) for side in (0, 1))
     total = np.concatenate([s.total for s in supports])
-    labels = supports[0].labels
-    if all(isinstance(s, Points) for s in supports):
-        return Points(lower, total, **labels)
-    flat = tuple(bool(f) for f in (lower == upper).all(0))
-    return Boxes(lower, upper, total, flat, **labels)
+    flat = tuple((lower == upper).all(0).tolist())
+    form = Points if all(isinstance(s, Points) for s in supports) else Boxes
+    return from_sides(form, lower, upper, total, flat, **supports[0].labels)
 
 
 def _concat_products(products: list[Products], count: int) -> Products:

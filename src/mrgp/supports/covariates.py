@@ -9,11 +9,19 @@ from jaxtyping import Float
 from scipy.interpolate import RegularGridInterpolator
 
 from mrgp.supports.axes import Axis, same_turn
-from mrgp.supports.origins import Origin
 from mrgp.supports.product import of_parts
 from mrgp.supports.quadrature import Midpoint, Rule
-from mrgp.supports.regions import Boxes, Nodes, Points
-from mrgp.supports.support import Interpolation, Kind, Partition, Support, check_inputs
+from mrgp.supports.regions import check_inputs
+from mrgp.supports.support import (
+    Boxes,
+    Interpolation,
+    Kind,
+    Nodes,
+    Origin,
+    Partition,
+    Points,
+    Support,
+)
 
 FIELD_RULE = Midpoint(5)
 """Fields such as land use are rough: evenly spread nodes see them best."""

@@ -2,9 +2,11 @@
 
 import abc
 import dataclasses
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, Self
 
 import equinox as eqx
+import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -14,6 +16,10 @@ from mrgp.supports.quadrature import DEFAULT_RULE, Rule
 
 Kind = Literal["mean", "sum"]
 Interpolation = Literal["linear", "nearest"]
+Columns = tuple[int, ...]
+
+Partition = tuple[Columns, ...]
+"""Disjoint groups of input columns that together are all of them."""
 
 
 class Atoms(NamedTuple):
@@ -33,12 +39,8 @@ class Atoms(NamedTuple):
     flat: tuple[bool, ...]
 
 
-Partition = tuple[tuple[int, ...], ...]
-"""Disjoint groups of input columns that together are all of them."""
-
-
 class Support(eqx.Module):
-    """Regions of input space, one for each value.
+    """Regions of input space, one for each value; all arrays have a row for each.
 
     `axes` says what the numbers of each input mean, where that is known (dates, degrees).
     `covariates` is what `with_covariates` added its columns from.
@@ -48,13 +50,6 @@ class Support(eqx.Module):
     kind: Kind = eqx.field(static=True, default="mean", kw_only=True)
     axes: tuple[Axis | None, ...] | None = eqx.field(static=True, default=None, kw_only=True)
     covariates: tuple[Any, ...] | None = eqx.field(static=True, default=None, kw_only=True)
-
-    @abc.abstractmethod
-    def __len__(self) -> int: ...
-
-    @abc.abstractmethod
-    def __getitem__(self, index: Any) -> "Support":
-        """Select regions by slice, mask or integer array."""
 
     @property
     @abc.abstractmethod
@@ -77,25 +72,56 @@ class Support(eqx.Module):
         """Lower and upper corners of each region."""
 
     @abc.abstractmethod
-    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Support":
+    def atoms(self, along: Columns = (), rule: Rule = DEFAULT_RULE) -> Atoms:
+        """Write every region as weighted boxes, with a rule's nodes along some inputs."""
+
+    def __len__(self) -> int:
+        return jax.tree.leaves(self)[0].shape[0]
+
+    def __getitem__(self, index: Any) -> Self:
+        """Select regions by slice, mask, integer array, or integer, which leaves one region."""
+        rows = _as_rows(index, len(self))
+        chosen = jax.tree.map(lambda array: array[rows], self)
+        # Rows are traced only where arrays are, and copies whose arrays are remember nothing.
+        kept = {
+            name: known[rows if isinstance(rows, slice) else np.asarray(rows)]
+            for name, known in self._remembered()
+        }
+        return dataclasses.replace(chosen, **kept) if kept else chosen
+
+    def _remembered(self) -> Iterator[tuple[str, Any]]:
+        """List what is known of the regions beside their numbers."""
+        for name in ("origin", "outlines"):
+            if getattr(self, name, None) is not None:
+                yield name, getattr(self, name)
+
+    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> Self:
         """Write x as scale * x + offset, with positive scales; the functional stays the same.
 
         What `axes` said of the numbers no longer holds: whoever moves a support sets them anew.
         """
+        moved: dict[str, Any] = {name: None for name, _ in self._remembered()}
+        for name in ("x", "lower", "upper"):
+            if hasattr(self, name):
+                moved[name] = _affine(getattr(self, name), scale, offset)
+        return dataclasses.replace(self, axes=None, **moved)
 
-    @abc.abstractmethod
-    def atoms(self, along: tuple[int, ...] = (), rule: Rule = DEFAULT_RULE) -> Atoms:
-        """Write every region as weighted boxes, with a rule's nodes along some inputs."""
+    def quadrature(self, rule: Rule = DEFAULT_RULE) -> "Nodes":
+        """Replace each region by the nodes of a rule (`Midpoint`, `GaussLegendre`, `Sobol`)."""
+        atoms = self.atoms(tuple(range(self.dimension)), rule)
+        wide = tuple(d for d, flat in enumerate(self.pointlike) if not flat or d in self.solid)
+        return Nodes(atoms.lower, atoms.weights, wide=wide, **self.labels)
 
-    @abc.abstractmethod
-    def quadrature(self, rule: Rule = DEFAULT_RULE) -> "Support":
-        """Replace each region by the weighted nodes of a rule."""
+    def collapse(self) -> "Points":
+        """Return the center-point view: one node at the weighted centre, with all the weight."""
+        total = self.total
+        if np.any(np.asarray(total) == 0):
+            raise ValueError(
+                "collapse: a region whose weights sum to zero has no centre; drop contrasts first."
+            )
+        return Points(self.moment / total[:, None], total, **self.labels)
 
-    @abc.abstractmethod
-    def collapse(self) -> "Support":
-        """Replace each region by its weighted centre, carrying the region's total weight."""
-
-    def shift(self, origin: Any) -> "Support":
+    def shift(self, origin: Any) -> Self:
         """Return the arithmetic of the support about another origin, without axes and sources.
 
         >>> from mrgp import points
@@ -108,12 +134,7 @@ class Support(eqx.Module):
     @property
     def labels(self) -> dict[str, Any]:
         """What a support made from this one keeps: names, kind, axes, covariates."""
-        return {
-            "inputs": self.inputs,
-            "kind": self.kind,
-            "axes": self.axes,
-            "covariates": self.covariates,
-        }
+        return {name: getattr(self, name) for name in ("inputs", "kind", "axes", "covariates")}
 
     @property
     def blocks(self) -> Partition:
@@ -127,7 +148,12 @@ class Support(eqx.Module):
         return (self,)
 
     @property
-    def solid(self) -> tuple[int, ...]:
+    def members(self) -> "Members":
+        """The supports that this one is a product of, and the inputs of each; itself if of none."""
+        return ((self, tuple(range(self.dimension))),)
+
+    @property
+    def solid(self) -> Columns:
         """The inputs whose nodes stand for regions of positive measure."""
         return ()
 
@@ -140,6 +166,11 @@ class Support(eqx.Module):
     def input_names(self) -> tuple[str, ...]:
         """Names of the inputs: the user's, or x1, x2, ..."""
         return self.inputs or tuple(f"x{d + 1}" for d in range(self.dimension))
+
+    @property
+    def input_axes(self) -> tuple[Axis | None, ...]:
+        """What the numbers of each input mean, or None where that is not known."""
+        return self.axes or (None,) * self.dimension
 
     def with_covariates(
         self, source: Any, names: Any = None, *, inputs: Any = None, method: str = "linear"
@@ -186,8 +217,7 @@ class Support(eqx.Module):
         if len(self) == 0:
             return f"{type(self).__name__}(no regions, {self.dimension} inputs)"
         axes = []
-        known = self.axes or (None,) * self.dimension
-        for d, (name, axis) in enumerate(zip(self.input_names, known, strict=True)):
+        for d, (name, axis) in enumerate(zip(self.input_names, self.input_axes, strict=True)):
             width = np.asarray(upper[:, d] - lower[:, d])
             ends = (float(np.min(lower[:, d])), float(np.max(upper[:, d])))
             first, last = (f"{end:.6g}" if axis is None else axis.show(end) for end in ends)
@@ -204,83 +234,182 @@ class Support(eqx.Module):
         return f"{type(self).__name__}({count}: {'; '.join(axes)})"
 
 
-def check_inputs(names: Any, dimension: int, where: str) -> tuple[str, ...] | None:
-    """Return input names as a tuple, or say why they do not fit."""
-    if names is None:
-        return None
-    names = (names,) if isinstance(names, str) else tuple(names)
-    if len(names) != dimension or len(set(names)) != len(names):
-        raise ValueError(
-            f"{where}: inputs= needs one name for each of the {dimension} columns, all different;"
-            f" got {names}."
-        )
-    return names
+Members = tuple[tuple[Support, Columns], ...]
 
 
-def check_kind(kind: str, where: str) -> Kind:
-    """Return the kind of aggregate, or say which there are."""
-    if kind not in ("mean", "sum"):
-        raise ValueError(f'{where}: kind= is "mean" or "sum"; got {kind!r}.')
-    return kind
+@dataclasses.dataclass(frozen=True, eq=False)
+class Origin:
+    """The regions that nodes stand for, for overlaps; arithmetic never sees them.
+
+    They are regions of the first inputs of the nodes; covariates come after those. Origins are
+    equal where they are the same object.
+    """
+
+    regions: Support
+
+    def __getitem__(self, index: Any) -> "Origin":
+        return Origin(self.regions[index])
 
 
-def check_multiplier(weights: Any, n: int, kind: Kind, where: str) -> np.ndarray:
-    """Return one factor for each region of a sum, or say why those given do not fit."""
-    if weights is None:
-        return np.ones(n)
-    if kind == "mean":
-        raise ValueError(
-            f'{where}: one weight a region cancels in a mean; use kind="sum" for totals, or'
-            " nodes(x, weights) for a weighted mean."
-        )
-    weights = np.asarray(weights, dtype=np.float64)
-    if weights.shape != (n,) or not np.isfinite(weights).all():
-        raise ValueError(
-            f"{where}: weights must be {n} finite numbers, one a region; got shape {weights.shape}."
-        )
-    return weights
+class Rectangular(Support):
+    """Points and boxes: products over all their inputs."""
+
+    weights: eqx.AbstractVar[Vector]
+
+    @property
+    def dimension(self) -> int:
+        return self.bounds[0].shape[-1]
+
+    @property
+    def total(self) -> Vector:
+        return self.weights
+
+    @property
+    def moment(self) -> Inputs:
+        lower, upper = self.bounds
+        return self.weights[:, None] * 0.5 * (lower + upper)
+
+    @property
+    def blocks(self) -> Partition:
+        return tuple((d,) for d in range(self.dimension))
+
+    def factors(self, partition: Partition) -> tuple["Rectangular", ...]:
+        # The first factor carries the weights.
+        weights, ones = self.weights, self.weights.__array_namespace__().ones_like(self.weights)
+        made = []
+        for columns in partition:
+            lower, upper = (bound[:, list(columns)] for bound in self.bounds)
+            flat = tuple(self.pointlike[d] for d in columns)
+            made.append(from_sides(type(self), lower, upper, weights, flat, kind=self.kind))
+            weights = ones
+        return tuple(made)
+
+    def atoms(self, along: Columns = (), rule: Rule = DEFAULT_RULE) -> Atoms:
+        flat, chosen = np.array(self.pointlike), np.isin(np.arange(self.dimension), along)
+        lower, upper = (bound[:, None, :] for bound in self.bounds)
+        weights = self.weights[:, None]
+        if np.all(flat | ~chosen):
+            return Atoms(lower, upper, weights, self.pointlike)
+        unit, share = rule.on_unit_cube(tuple((flat | ~chosen).tolist()))
+        x = lower + (upper - lower) * unit[None, :, :]
+        where = x.__array_namespace__().where
+        sides = (where(chosen[None, None, :], x, side) for side in (lower, upper))
+        return Atoms(*sides, weights * share[None, :], tuple((flat | chosen).tolist()))
 
 
-def check_coordinates(values: Any, ndim: int, name: str, where: str) -> np.ndarray:
-    """Return finite float64 coordinates of the wanted rank, or say what came instead."""
-    shapes = {1: "[n]", 2: "[n, d]", 3: "[n, s, d]"}
-    if np.ma.is_masked(values):
-        raise ValueError(
-            f"{where}: {name} has masked coordinates. Drop those rows or fill them in."
-        )
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise ValueError(f"{where}: {name} has rows of different length.") from None
-    if array.dtype.kind not in "fiub":
-        dates = (
-            " Convert dates to hours or days since a start." if array.dtype.kind in "MmO" else ""
-        )
-        raise TypeError(f"{where}: {name} must be numbers; got {array.dtype}.{dates}")
-    array = array.astype(np.float64)
-    if array.ndim != ndim:
-        hint = " For one input give x[:, None]." if (ndim, array.ndim) == (2, 1) else ""
-        raise ValueError(
-            f"{where}: {name} must have shape {shapes[ndim]}; got {array.shape}.{hint}"
-        )
-    if ndim > 1 and array.shape[-1] == 0:
-        raise ValueError(f"{where}: {name} has no input columns; got shape {array.shape}.")
-    return array
+class Points(Rectangular):
+    """Single locations, each with a weight (one for means).
+
+    >>> from mrgp import points
+    >>> points([[2.0]], kind="sum", weights=[3.0]).moment
+    array([[6.]])
+    """
+
+    x: Inputs
+    weights: Vector
+
+    @property
+    def bounds(self) -> tuple[Inputs, Inputs]:
+        return self.x, self.x
+
+    def collapse(self) -> "Points":
+        """Return the points themselves."""
+        return self
 
 
-def stretched(
+class Boxes(Rectangular):
+    """Axis-aligned boxes; a side may have zero width (a sensor, an instant).
+
+    >>> from mrgp import boxes
+    >>> boxes([[0.0, 5.0]], [[2.0, 5.0]], kind="sum").total
+    array([2.])
+    """
+
+    lower: Inputs
+    upper: Inputs
+    weights: Vector
+    flat: tuple[bool, ...] = eqx.field(static=True)
+
+    @property
+    def bounds(self) -> tuple[Inputs, Inputs]:
+        return self.lower, self.upper
+
+    @property
+    def pointlike(self) -> tuple[bool, ...]:
+        return self.flat
+
+
+def from_sides(
+    form: type[Rectangular],
+    lower: Inputs,
+    upper: Inputs,
+    weights: Vector,
+    flat: tuple[bool, ...],
+    **labels: Any,
+) -> Rectangular:
+    """Make points, or boxes, from their corners."""
+    if issubclass(form, Points):
+        return Points(lower, weights, **labels)
+    return Boxes(lower, upper, weights, flat, **labels)
+
+
+class Nodes(Support):
+    """Weighted sums over given nodes; nodes of zero weight are padding.
+
+    `wide` are the inputs along which the nodes were laid out inside regions of positive measure,
+    and `origin` has those regions; a copy with other coordinates (`affine`) has none.
+
+    >>> from mrgp import nodes
+    >>> nodes([[[0.0], [4.0]]], [[3.0, 1.0]]).collapse().x
+    array([[1.]])
+    """
+
+    x: NodeInputs
+    weights: NodeWeights
+    wide: Columns = eqx.field(static=True, default=(), kw_only=True)
+    origin: Origin | None = eqx.field(static=True, default=None, kw_only=True)
+
+    @property
+    def dimension(self) -> int:
+        return self.x.shape[-1]
+
+    @property
+    def total(self) -> Vector:
+        return self.weights.sum(1)
+
+    @property
+    def moment(self) -> Inputs:
+        return (self.weights[:, :, None] * self.x).sum(1)
+
+    @property
+    def bounds(self) -> tuple[Inputs, Inputs]:
+        used = (np.asarray(self.weights) != 0)[:, :, None]
+        x = np.asarray(self.x)
+        return np.where(used, x, np.inf).min(1), np.where(used, x, -np.inf).max(1)
+
+    @property
+    def solid(self) -> Columns:
+        return self.wide
+
+    def atoms(self, along: Columns = (), rule: Rule = DEFAULT_RULE) -> Atoms:
+        return Atoms(self.x, self.x, self.weights, (True,) * self.dimension)
+
+    def quadrature(self, rule: Rule = DEFAULT_RULE) -> "Nodes":
+        """Return the nodes themselves."""
+        return self
+
+
+def _affine(
     x: Float[AnyArray, "... d"], scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]
 ) -> Float[AnyArray, "... d"]:
-    """Return scale * x + offset, with one of each for every input."""
     shape = (1,) * (x.ndim - 1) + (-1,)
     return scale.reshape(shape) * x + offset.reshape(shape)
 
 
-def require_finite(array: np.ndarray, name: str, where: str) -> None:
-    """Refuse NaN and infinite coordinates, saying how many and where the first is."""
-    bad = np.atleast_1d(~np.isfinite(array).all(axis=tuple(range(1, array.ndim))))
-    if bad.any():
-        raise ValueError(
-            f"{where}: {name} has NaN or infinite coordinates in {bad.sum()} of {len(bad)} rows,"
-            f" first in row {np.argmax(bad)}. Drop those rows or fill them in."
-        )
+def _as_rows(index: Any, n: int) -> Any:
+    """Keep one region a region: an integer selects a support of length one."""
+    if isinstance(index, int | np.integer):
+        if not -n <= index < n:
+            raise IndexError(f"Region {index} does not exist; there are {n}.")
+        return slice(index % n, index % n + 1)
+    return np.asarray(index, dtype=int if not index else None) if isinstance(index, list) else index
