@@ -3,17 +3,17 @@
 import dataclasses
 import warnings
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
-from mrgp._types import AnyArray, Inputs, Vector
+from mrgp._types import Inputs, Vector
 from mrgp.supports.covariates import Field
 from mrgp.supports.outlines import Outlines, Pieces, cut, read, require_shapely
 from mrgp.supports.regions import check_inputs, check_kind, check_multiplier, join_nodes
-from mrgp.supports.support import Kind, Nodes
+from mrgp.supports.support import Kind, Nodes, PerInput
 
 Steps = Float[np.ndarray, " n"]
 
@@ -45,7 +45,7 @@ class Polygons(Nodes):
     def solid(self) -> tuple[int, ...]:
         return tuple(range(self.dimension))
 
-    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> Self:
+    def affine(self, scale: PerInput, offset: PerInput) -> "Polygons":
         spacing = scale.max() * self.spacing
         return dataclasses.replace(super().affine(scale, offset), spacing=spacing)
 

@@ -5,12 +5,11 @@ import functools
 import itertools
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
 from mrgp._types import AnyArray, Inputs, Vector
 from mrgp.supports.quadrature import DEFAULT_RULE, Rule
@@ -23,6 +22,7 @@ from mrgp.supports.support import (
     Kind,
     Members,
     Partition,
+    PerInput,
     Points,
     Rectangular,
     Support,
@@ -49,7 +49,7 @@ class Products(Support):
     def members(self) -> Members:
         return tuple(zip(self.parts, self.columns, strict=True))
 
-    def __getitem__(self, index: Any) -> Self:
+    def __getitem__(self, index: Any) -> "Products":
         return dataclasses.replace(self, parts=tuple(part[index] for part in self.parts))
 
     @property
@@ -73,7 +73,7 @@ class Products(Support):
         lower, upper = zip(*(part.bounds for part in self.parts), strict=True)
         return placed(lower, self.columns), placed(upper, self.columns)
 
-    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> Self:
+    def affine(self, scale: PerInput, offset: PerInput) -> "Products":
         groups = ((part, np.array(columns)) for part, columns in self.members)
         parts = (part.affine(scale[columns], offset[columns]) for part, columns in groups)
         return dataclasses.replace(self, parts=tuple(parts), axes=None)

@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -17,6 +17,8 @@ from mrgp.supports.quadrature import DEFAULT_RULE, Rule
 Kind = Literal["mean", "sum"]
 Interpolation = Literal["linear", "nearest"]
 Columns = tuple[int, ...]
+PerInput = Float[AnyArray, " d"]
+S = TypeVar("S", bound="Support")
 
 Partition = tuple[Columns, ...]
 """Disjoint groups of input columns that together are all of them."""
@@ -78,7 +80,7 @@ class Support(eqx.Module):
     def __len__(self) -> int:
         return jax.tree.leaves(self)[0].shape[0]
 
-    def __getitem__(self, index: Any) -> Self:
+    def __getitem__(self: S, index: Any) -> S:
         """Select regions by slice, mask, integer array, or integer, which leaves one region."""
         rows = _as_rows(index, len(self))
         chosen = jax.tree.map(lambda array: array[rows], self)
@@ -95,7 +97,7 @@ class Support(eqx.Module):
             if getattr(self, name, None) is not None:
                 yield name, getattr(self, name)
 
-    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> Self:
+    def affine(self: S, scale: PerInput, offset: PerInput) -> S:
         """Write x as scale * x + offset, with positive scales; the functional stays the same.
 
         What `axes` said of the numbers no longer holds: whoever moves a support sets them anew.
@@ -121,7 +123,7 @@ class Support(eqx.Module):
             )
         return Points(self.moment / total[:, None], total, **self.labels)
 
-    def shift(self, origin: Any) -> Self:
+    def shift(self: S, origin: Any) -> S:
         """Return the arithmetic of the support about another origin, without axes and sources.
 
         >>> from mrgp import points
@@ -400,7 +402,7 @@ class Nodes(Support):
 
 
 def _affine(
-    x: Float[AnyArray, "... d"], scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]
+    x: Float[AnyArray, "... d"], scale: PerInput, offset: PerInput
 ) -> Float[AnyArray, "... d"]:
     shape = (1,) * (x.ndim - 1) + (-1,)
     return scale.reshape(shape) * x + offset.reshape(shape)
