@@ -1,23 +1,27 @@
 """WHAT was seen: observations, datasets, and the scaling between units."""
 
-from mrgp.data.dataset import Dataset, as_key, as_seed, process_weights, rename_inputs
+from mrgp.data.dataset import Dataset, as_key, as_seed, rename_inputs
 from mrgp.data.harmony import common_axes, harmonise
 from mrgp.data.limits import below_limit
 from mrgp.data.numbers import as_values
 from mrgp.data.observations import Observations
+from mrgp.data.processes import Process, by_process, process_weights, require_processes
 from mrgp.data.scaling import Record, Scaling
 
 __all__ = [
     "Dataset",
     "Observations",
+    "Process",
     "Record",
     "Scaling",
     "as_key",
     "as_seed",
     "as_values",
     "below_limit",
+    "by_process",
     "common_axes",
     "harmonise",
     "process_weights",
     "rename_inputs",
+    "require_processes",
 ]

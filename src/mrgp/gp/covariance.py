@@ -203,16 +203,10 @@ def _refined(support: Support) -> Support:
     """Return a support with more nodes inside its polygons, where their outlines are known."""
     if isinstance(support, Polygons) and support.outlines is not None:
         return support.refine()
-    if not isinstance(support, Products):
-        return support
-    axes = support.axes or (None,) * support.dimension
-    parts = []
-    for part, columns in zip(support.parts, support.columns, strict=True):
+    if isinstance(support, Products):
         # Densities that are grids find their inputs by name.
-        names = tuple(support.input_names[d] for d in columns)
-        named = dataclasses.replace(part, inputs=names, axes=tuple(axes[d] for d in columns))
-        parts.append(dataclasses.replace(_refined(named), inputs=None, axes=None))
-    return dataclasses.replace(support, parts=tuple(parts))
+        return support.map_parts(lambda part, _: _refined(part))
+    return support
 
 
 def _finer(rule: Rule, sides: int) -> Rule:

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import itertools
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -72,6 +72,16 @@ class Products(Support):
     def bounds(self) -> tuple[Inputs, Inputs]:
         lower, upper = zip(*(part.bounds for part in self.parts), strict=True)
         return placed(lower, self.columns), placed(upper, self.columns)
+
+    def map_parts(self, function: Callable[[Support, list[int]], Support]) -> "Products":
+        """Change each part, which for this has its names and axes, by a function of its columns."""
+        parts = []
+        for part, columns in self.members:
+            names, axes = ([of[d] for d in columns] for of in (self.input_names, self.input_axes))
+            named = dataclasses.replace(part, inputs=tuple(names), axes=tuple(axes))
+            changed = function(named, list(columns))
+            parts.append(dataclasses.replace(changed, inputs=None, axes=None))
+        return dataclasses.replace(self, parts=tuple(parts))
 
     def affine(self, scale: PerInput, offset: PerInput) -> "Products":
         groups = ((part, np.array(columns)) for part, columns in self.members)
