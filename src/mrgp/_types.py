@@ -19,6 +19,8 @@ Vector = Float[AnyArray, " n"]
 Inputs = Float[AnyArray, "n d"]
 NodeInputs = Float[AnyArray, "n s d"]
 NodeWeights = Float[AnyArray, "n s"]
+BatchInputs = Float[AnyArray, "*#batch d"]
+Batch = Float[Array, "*batch"]
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -8,7 +8,7 @@ import xarray as xr
 
 import mrgp
 from mrgp.data import common_axes, harmonise
-from mrgp.data.axes import describe
+from mrgp.data.harmony import describe
 from mrgp.supports import Axis
 
 HOURS = Axis("time", 0.0, 3600.0, "h", "UTC")
@@ -146,7 +146,7 @@ def test_polygons_keep_their_outlines_and_measure():
     ):
         moved = harmonise(support, axes)
         np.testing.assert_allclose(moved.total, [total])
-        polygons = moved.parts[0] if isinstance(moved, mrgp.supports.Product) else moved
+        polygons = moved.parts[0] if isinstance(moved, mrgp.supports.Products) else moved
         np.testing.assert_allclose(shapely.bounds(polygons.outlines.shapes), [expected])
         np.testing.assert_allclose(polygons.bounds, [[expected[:2]], [expected[2:]]])
 

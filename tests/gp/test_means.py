@@ -12,7 +12,7 @@ from scipy.special import wofz
 import mrgp
 from mrgp.gp import cross_covariance, variance
 from mrgp.gp.averages import Interval, interval_mean
-from mrgp.gp.spectral import _faddeeva
+from mrgp.gp.waves import _faddeeva
 from mrgp.kernels import Binding
 from mrgp.parameters import unwrap
 from mrgp.supports import Geometry

@@ -13,7 +13,7 @@ from mrgp._types import float64
 from mrgp.gp import cross_covariance, variance
 from mrgp.kernels import Binding
 from mrgp.parameters import unwrap
-from mrgp.supports import Atoms, Geometry, Product
+from mrgp.supports import Atoms, Geometry, Products
 from reference import gaussian
 from reference import kernels as plain
 from reference.products import HOURS, INSTANTS, LUMPS, PRODUCTS, TRIANGLES, tensor
@@ -159,7 +159,7 @@ def test_a_kernel_of_groups_never_meets_the_tensor_of_nodes(monkeypatch):
         def refuse(self, along=(), rule=None) -> Atoms:
             raise AssertionError("the tensor of nodes was formed")
 
-        monkeypatch.setattr(Product, "atoms", refuse)
+        monkeypatch.setattr(Products, "atoms", refuse)
         np.testing.assert_allclose(variance(kernel, support), expected, rtol=1e-3)
         cross_covariance(kernel, support, mrgp.product(TRIANGLES, HOURS))
         cross_covariance(kernel, support, OTHERS["points"])

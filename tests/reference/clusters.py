@@ -8,7 +8,7 @@ import itertools
 
 import shapely
 
-from mrgp.supports import Polygons, Product
+from mrgp.supports import Polygons, Products
 
 NEGLIGIBLE = 1e-6
 
@@ -28,7 +28,7 @@ def overlap_clusters(supports):
 
 def pieces(support):
     """Write each region of a support as a list of pieces."""
-    if isinstance(support, Product):
+    if isinstance(support, Products):
         parts = [pieces(part) for part in support.parts]
         regions = []
         for row in zip(*parts, strict=True):

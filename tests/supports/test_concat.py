@@ -7,7 +7,7 @@ import pytest
 import shapely
 
 import mrgp
-from mrgp.supports import Axis, Nodes, Polygons, Product
+from mrgp.supports import Axis, Nodes, Polygons, Products
 from reference.products import HOURS, INSTANTS, LUMPS, PLACES, TRIANGLES
 
 HOURLY = Axis("time", 0.0, 3600.0, "h")
@@ -65,7 +65,7 @@ def test_products_join_part_by_part():
     first, second = mrgp.product(LUMPS, HOURS), mrgp.product(PLACES, HOURS).quadrature()
     lumps = mrgp.product(LUMPS, INSTANTS)
     joined = mrgp.concat(first, lumps)
-    assert isinstance(joined, Product)
+    assert isinstance(joined, Products)
     assert joined.pointlike == (True, True, False)
     assert_joined(joined, first, lumps)
     nodes = mrgp.concat(first.quadrature(), second)

@@ -87,7 +87,7 @@ def test_products_are_compared_part_by_part_without_their_tensor(monkeypatch):
     def refuse(self, along=(), rule=None):
         raise AssertionError("the tensor of nodes was formed")
 
-    monkeypatch.setattr(mrgp.supports.Product, "atoms", refuse)
+    monkeypatch.setattr(mrgp.supports.Products, "atoms", refuse)
     assert shapes_of(support) == [0, 1, 0, 1, 2, 3, 2, 3]
 
 

@@ -14,7 +14,7 @@ from mrgp.data import harmonise
 from mrgp.gp import variance
 from mrgp.kernels import Binding
 from mrgp.parameters import unwrap
-from mrgp.supports import Axis, Boxes, Geometry, Nodes, Points, Product
+from mrgp.supports import Axis, Boxes, Geometry, Nodes, Points, Products
 from mrgp.supports.covariates import FIELD_RULE
 
 NAMES = ("lon", "lat", "hour")
@@ -119,7 +119,7 @@ def test_flat_boxes_stay_boxes():
 def test_boxes_become_nodes_only_along_what_the_grid_depends_on(kind):
     cells = mrgp.boxes(LOWER, LOWER + [1.0, 1.0, 2.0], inputs=NAMES, kind=kind)
     made = cells.with_covariates(grid())
-    assert isinstance(made, Product)
+    assert isinstance(made, Products)
     assert made.columns == ((0, 1, 3), (2,))
     nodes, hours = made.parts
     assert isinstance(nodes, Nodes)
@@ -175,7 +175,7 @@ def test_two_fields_one_after_the_other():
     assert made.input_names == (*NAMES, "height", "rush")
     assert made.columns == ((2, 4), (0, 1, 3))
     assert [f.names for f in made.covariates] == [("height",), ("rush",)]
-    assert sum(isinstance(part, Product) for part in made.parts) == 0
+    assert sum(isinstance(part, Products) for part in made.parts) == 0
     joint = cells.with_covariates(grid()).with_covariates(grid(name="again"))
     assert joint.columns == ((0, 1, 3, 4), (2,))
     np.testing.assert_allclose(joint.parts[0].x[..., 2], joint.parts[0].x[..., 3])

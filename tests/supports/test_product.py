@@ -12,7 +12,7 @@ from mrgp.data import harmonise
 from mrgp.gp import variance
 from mrgp.kernels import Binding
 from mrgp.parameters import unwrap
-from mrgp.supports import Axis, Boxes, Geometry, Nodes, Points, Polygons, Product
+from mrgp.supports import Axis, Boxes, Geometry, Nodes, Points, Polygons, Products
 from reference import gaussian
 from reference.products import (
     CELLS,
@@ -89,7 +89,7 @@ def test_a_fit_cannot_tell_a_product_of_boxes_from_the_boxes():
 def test_total_moment_and_bounds_are_those_of_the_tensor_nodes(name):
     parts = PRODUCTS[name]
     support, rows = mrgp.product(*parts), tensor(*parts)
-    assert isinstance(support, Product)
+    assert isinstance(support, Products)
     assert (len(support), support.dimension) == (3, 3)
     np.testing.assert_allclose(support.total, gaussian.totals(rows), atol=1e-14)
     np.testing.assert_allclose(support.moment, gaussian.moments(rows), atol=1e-14)
@@ -298,6 +298,6 @@ def test_wrong_arguments_are_refused_in_words(make, error, text):
 def test_products_of_the_same_groups_are_joined_part_by_part():
     first, second = mrgp.product(LUMPS, HOURS), mrgp.product(LUMPS[:1], INSTANTS[:1])
     joined = mrgp.concat(first, second)
-    assert isinstance(joined, Product)
+    assert isinstance(joined, Products)
     assert isinstance(joined.parts[1], Boxes)
     np.testing.assert_allclose(joined.moment, np.concatenate([first.moment, second.moment]))

@@ -10,6 +10,7 @@ import mrgp
 from mrgp.cli import saved
 from mrgp.cli.app import STOPPED, answer, app, check_file, note, progress, say, show
 from mrgp.config.checking import read_config
+from mrgp.evaluation import TABLE
 from mrgp.io.exports import check_out, write_prediction
 from mrgp.io.files import read_frame
 from mrgp.io.guessing import guess
@@ -24,7 +25,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Task = Annotated[str | None, typer.Option(help="Task to predict; needed if there are several.")]
 PAGES = (".html", ".htm")
 PICTURES = (".png", ".pdf", ".svg")
-SCORES = ("rmse", "mae", "crps", "nlpd", "coverage_50", "coverage_95", "width_95", "n")
+SHOWN = (*TABLE, "n")
 
 
 @app.command()
@@ -137,8 +138,8 @@ def evaluate(
     if as_json:
         answer(saved.by_process(scores), as_json)
         return
-    rows = [[*process, *(f"{s[name]:.4g}" for name in SCORES)] for process, s in scores.items()]
-    show(["source", "task", *SCORES], rows)
+    rows = [[*process, *(f"{s[name]:.4g}" for name in SHOWN)] for process, s in scores.items()]
+    show(["source", "task", *SHOWN], rows)
 
 
 @app.command()

@@ -1,16 +1,18 @@
 """WHAT was seen: observations, datasets, and the scaling between units."""
 
-from mrgp.data.axes import common_axes, harmonise
-from mrgp.data.dataset import Dataset, as_key, as_seed, process_weights, rename_inputs
+from mrgp.data.dataset import Dataset, as_key, as_seed, rename_inputs
+from mrgp.data.harmony import common_axes, harmonise
 from mrgp.data.limits import below_limit
+from mrgp.data.numbers import as_values
 from mrgp.data.observations import Observations
+from mrgp.data.processes import Process, by_process, process_weights, require_processes
 from mrgp.data.scaling import Frame, Record, Records, Scaling, spread_of
-from mrgp.data.values import as_values
 
 __all__ = [
     "Dataset",
     "Frame",
     "Observations",
+    "Process",
     "Record",
     "Records",
     "Scaling",
@@ -18,9 +20,11 @@ __all__ = [
     "as_seed",
     "as_values",
     "below_limit",
+    "by_process",
     "common_axes",
     "harmonise",
     "process_weights",
     "rename_inputs",
+    "require_processes",
     "spread_of",
 ]

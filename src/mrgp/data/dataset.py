@@ -1,14 +1,15 @@
 """A dataset: observation processes that see one world."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jax
 import numpy as np
 
-from mrgp.data.axes import common_axes, harmonise, warn_of_plain_numbers
+from mrgp.data.harmony import common_axes, harmonise, warn_of_plain_numbers
 from mrgp.data.observations import Observations
+from mrgp.data.processes import Process
 from mrgp.supports import Axis, Field, Support, same_fields
 
 
@@ -37,12 +38,10 @@ class Dataset:
         self._check_pairs()
         self._check_units()
         self._check_covariates()
-        names = self._common_names()
-        named = [_with_names(o, names) for o in self.observations]
-        self.observations = tuple(_with_common_axes(named))
+        self.observations = tuple(_with_common_axes(self._named()))
 
     @property
-    def processes(self) -> tuple[tuple[str, str], ...]:
+    def processes(self) -> tuple[Process, ...]:
         """The pairs (source, task), in order."""
         return tuple(o.process for o in self.observations)
 
@@ -95,7 +94,7 @@ class Dataset:
     def __iter__(self) -> Iterator[Observations]:
         return iter(self.observations)
 
-    def __getitem__(self, process: tuple[str, str] | str) -> Observations:
+    def __getitem__(self, process: Process | str) -> Observations:
         """Return the observations of a (source, task), or of a source with one task."""
         matches = [o for o in self.observations if process in (o.process, o.name)]
         if len(matches) != 1:
@@ -168,7 +167,7 @@ class Dataset:
         return [np.asarray(jax.random.permutation(k, n)) for k, n in zip(keys, counts, strict=True)]
 
     def _check_pairs(self) -> None:
-        seen: set[tuple[str, str]] = set()
+        seen: set[Process] = set()
         for o in self.observations:
             if o.process in seen:
                 raise ValueError(
@@ -199,7 +198,8 @@ class Dataset:
                     " has a scale of its own."
                 )
 
-    def _common_names(self) -> tuple[str, ...] | None:
+    def _named(self) -> list[Observations]:
+        """Give all sources the names of the inputs that one of them has."""
         first = self.observations[0]
         for o in self.observations:
             if o.support.dimension != first.support.dimension:
@@ -214,7 +214,13 @@ class Dataset:
                     f"{o.label}: the inputs are {o.support.inputs}, but {named[0].label} has"
                     f" {named[0].support.inputs}. Give all sources the same columns in one order."
                 )
-        return named[0].support.inputs if named else None
+        if not named:
+            return list(self.observations)
+        names = named[0].support.input_names
+        return [
+            o if o.support.inputs else o.replace(support=rename_inputs(o.support, names))
+            for o in self.observations
+        ]
 
     def __repr__(self) -> str:
         head = ("source", "task", "values", "missing", "support")
@@ -263,36 +269,6 @@ def as_seed(key: Any) -> int:
     if isinstance(key, int | np.integer):
         return int(key) % 2**32
     return int(np.asarray(jax.random.key_data(as_key(key))).ravel()[-1])
-
-
-def process_weights(
-    weights: Mapping[Any, Any] | None, processes: tuple[tuple[str, str], ...]
-) -> dict[tuple[str, str], float]:
-    """Return the composite weight of each process: looked up by (source, task), then by source.
-
-    >>> process_weights({"satellite": 0.5}, (("satellite", "no2"), ("sites", "no2")))
-    {('satellite', 'no2'): 0.5, ('sites', 'no2'): 1.0}
-    """
-    if weights is not None and not isinstance(weights, Mapping):
-        raise TypeError(f"weights= takes a mapping such as {{'satellite': 0.5}}; got {weights!r}.")
-    weights = {} if weights is None else dict(weights)
-    known = {*processes, *(source for source, _ in processes)}
-    for name, value in weights.items():
-        if name not in known:
-            raise ValueError(
-                f"weights: {name!r} is neither a source nor a (source, task) of the data, which has"
-                f" {processes}."
-            )
-        number = isinstance(value, int | float | np.number)
-        if not number or not 0 < float(value) < np.inf:
-            raise ValueError(f"weights: the weight of {name!r} must be positive; got {value!r}.")
-    return {p: float(weights.get(p, weights.get(p[0], 1.0))) for p in processes}
-
-
-def _with_names(o: Observations, names: tuple[str, ...] | None) -> Observations:
-    if names is None or o.support.inputs == names:
-        return o
-    return o.replace(support=rename_inputs(o.support, names))
 
 
 def _with_common_axes(observations: list[Observations]) -> Iterator[Observations]:

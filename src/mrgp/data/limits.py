@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from mrgp.data.values import as_values
+from mrgp.data.numbers import as_values
 
 Vector = Float[np.ndarray, " n"]
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from mrgp.data.limits import check_limit, refuse_below
-from mrgp.data.values import as_values
+from mrgp.data.numbers import as_values
 from mrgp.likelihoods import Likelihood, as_likelihood
 from mrgp.supports import Support
 
@@ -85,25 +85,13 @@ class Observations:
         """Select values by slice, mask, integer array or integer."""
         if isinstance(index, int | np.integer):
             index = np.arange(len(self))[index, None]
-        noise = None if self.noise_variance is None else self.noise_variance[index]
-        limit = None if self.limit is None else self.limit[index]
-        return self.replace(
-            support=self.support[index], y=self.y[index], noise_variance=noise, limit=limit
-        )
+        by_row = ("support", "y", "noise_variance", "limit")
+        given = {name: getattr(self, name) for name in by_row if getattr(self, name) is not None}
+        return self.replace(**{name: values[index] for name, values in given.items()})
 
     def replace(self, **changes: Any) -> "Observations":
         """Return a copy with some arguments changed."""
-        kept = {
-            "support": self.support,
-            "y": self.y,
-            "task": self.task,
-            "name": self.name,
-            "noise_variance": self.noise_variance,
-            "likelihood": self.likelihood,
-            "units": self.units,
-            "limit": self.limit,
-        }
-        return Observations(**(kept | changes))
+        return Observations(**(vars(self) | changes))
 
     def dropna(self) -> "Observations":
         """Return the observed values alone."""

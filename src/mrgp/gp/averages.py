@@ -16,7 +16,7 @@ from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
-from mrgp.gp import matern, spectral
+from mrgp.gp import matern, waves
 from mrgp.kernels import (
     RBF,
     Constant,
@@ -278,9 +278,9 @@ def _spectral(kernel: SpectralMixture, first: Interval, second: Interval) -> Val
         rate, phase = 2.0 * jnp.pi * bandwidth, frequency / bandwidth
         if first.flat or second.flat:
             width = (second if first.flat else first).width
-            return spectral.single(rate * u, rate * width, phase)
+            return waves.single(rate * u, rate * width, phase)
         a, b = rate * first.width, rate * second.width
-        return spectral.double(rate * u, jnp.maximum(a, b), jnp.minimum(a, b), phase)
+        return waves.double(rate * u, jnp.maximum(a, b), jnp.minimum(a, b), phase)
 
     means = jax.vmap(component)(frequencies[:, 0], bandwidths[:, 0])
     return kernel.variance * jnp.tensordot(shares, means, 1)

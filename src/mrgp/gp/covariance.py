@@ -19,8 +19,17 @@ from jaxtyping import Array, Float
 from mrgp._types import float64
 from mrgp.gp.averages import DEFAULT_ORDER, Interval, interval_mean
 from mrgp.gp.chunks import map_rows, rows_at_a_time
-from mrgp.kernels import Binding, Factor, Kernel, Stationary, Term, White, has_white, is_stationary
-from mrgp.kernels import Product as ProductKernel
+from mrgp.kernels import (
+    Binding,
+    Factor,
+    Kernel,
+    Product,
+    Stationary,
+    Term,
+    White,
+    has_white,
+    is_stationary,
+)
 from mrgp.kernels.base import View
 from mrgp.parameters import unwrap
 from mrgp.supports import (
@@ -30,7 +39,7 @@ from mrgp.supports import (
     Geometry,
     Partition,
     Polygons,
-    Product,
+    Products,
     Rule,
     Shapes,
     Sobol,
@@ -194,16 +203,10 @@ def _refined(support: Support) -> Support:
     """Return a support with more nodes inside its polygons, where their outlines are known."""
     if isinstance(support, Polygons) and support.outlines is not None:
         return support.refine()
-    if not isinstance(support, Product):
-        return support
-    axes = support.axes or (None,) * support.dimension
-    parts = []
-    for part, columns in zip(support.parts, support.columns, strict=True):
+    if isinstance(support, Products):
         # Densities that are grids find their inputs by name.
-        names = tuple(support.input_names[d] for d in columns)
-        named = dataclasses.replace(part, inputs=names, axes=tuple(axes[d] for d in columns))
-        parts.append(dataclasses.replace(_refined(named), inputs=None, axes=None))
-    return dataclasses.replace(support, parts=tuple(parts))
+        return support.map_parts(lambda part, _: _refined(part))
+    return support
 
 
 def _finer(rule: Rule, sides: int) -> Rule:
@@ -283,7 +286,7 @@ def _routes(kernel: Kernel, supports: Sequence[Support], rule: Rule) -> Iterator
     term and on nothing else, so that all blocks of a covariance agree.
     """
     solid = {d for s in supports for d in s.solid}
-    if not any(isinstance(s, Product) for s in supports):
+    if not any(isinstance(s, Products) for s in supports):
         if all(all(s.pointlike) for s in supports) and not (solid and has_white(kernel)):
             atoms = [s.atoms() for s in supports]
             yield [(_Mean(kernel, [a.flat for a in atoms], rule), atoms)]
@@ -316,7 +319,7 @@ def _white_along(kernel: Kernel, dims: tuple[int, ...]) -> set[int]:
         return _white_along(kernel.kernel, tuple(dims[d] for d in kernel.columns))
     if isinstance(kernel, White):
         return {dims[d] for d in kernel.columns}
-    if isinstance(kernel, ProductKernel):
+    if isinstance(kernel, Product):
         return {d for part in kernel.kernels for d in _white_along(part, dims)}
     return set(dims) if has_white(kernel) else set()
 

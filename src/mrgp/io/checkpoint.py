@@ -62,7 +62,7 @@ _CLASSES = (
     supports.Nodes,
     supports.Boxes,
     supports.Polygons,
-    supports.Product,
+    supports.Products,
     supports.Shapes,
     supports.Axis,
     supports.Field,
@@ -98,7 +98,7 @@ _CLASSES = (
 
 def _name(cls: type) -> str:
     """Return the name of a class in files; products of supports are told from those of kernels."""
-    return "supports.Product" if cls is supports.Product else cls.__name__
+    return "supports.Product" if cls is supports.Products else cls.__name__
 
 
 REGISTRY: dict[str, type] = {_name(c): c for c in _CLASSES}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mrgp.config.names import LAT, LON, PLANE
-from mrgp.data.axes import LOCAL, NEAREST_POLE, WIDEST
+from mrgp.data.harmony import LOCAL, NEAREST_POLE, WIDEST
 from mrgp.io.quantities import measure, restore
 from mrgp.io.sides import Side
 from mrgp.supports import Axis, same_turn

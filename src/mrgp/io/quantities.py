@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from mrgp.data.axes import Axes
+from mrgp.data.harmony import Axes
 from mrgp.supports import Axis, same_turn
 
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "D": 86400.0}

@@ -1,19 +1,19 @@
 """HOW points covary: kernels over inputs, their sums and products."""
 
 from mrgp.kernels.base import (
+    Constant,
     Factor,
     Kernel,
     LeafKernel,
     Product,
     Scale,
-    Separable,
     Sum,
     Term,
-    separable,
 )
 from mrgp.kernels.binding import Binding
 from mrgp.kernels.members import kernel_parameters, single_kernels
 from mrgp.kernels.nonstationary import ArcCosine, Polynomial
+from mrgp.kernels.separable import Separable, separable
 from mrgp.kernels.spectral import SpectralMixture
 from mrgp.kernels.stationary import (
     RBF,
@@ -23,7 +23,7 @@ from mrgp.kernels.stationary import (
     RationalQuadratic,
     Stationary,
 )
-from mrgp.kernels.structured import Constant, Linear, Periodic, White, has_white, is_stationary
+from mrgp.kernels.structured import Linear, Periodic, White, has_white, is_stationary
 
 __all__ = [
     "RBF",

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from mrgp._types import AnyArray, Inputs, Scalar, float64
-from mrgp.kernels.binding import Binding, Open
+from mrgp._types import AnyArray, Batch, BatchInputs, Inputs, Scalar, float64
+from mrgp.kernels.binding import Binding, Open, bind_variance
 from mrgp.parameters import Parameter, fixed, unwrap
 from mrgp.supports import Geometry
 
@@ -21,6 +21,8 @@ Dims = tuple[int | str, ...] | None
 
 _POSITIVE = ("lengthscale", "variance", "period", "alpha", "weight_variance")
 _POSITIVE += ("weight", "frequency", "bandwidth")
+_SIGNS = dict.fromkeys(_POSITIVE, (np.greater, "positive and finite"))
+_SIGNS |= dict.fromkeys(("offset", "bias_variance"), (np.greater_equal, "finite and not negative"))
 
 
 class Factor(NamedTuple):
@@ -57,9 +59,7 @@ class Kernel(eqx.Module):
     """
 
     @abc.abstractmethod
-    def pair(
-        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-    ) -> Float[Array, "*batch"]:
+    def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
         """Return k(x, z), broadcasting over all axes but the last."""
 
     @abc.abstractmethod
@@ -94,18 +94,18 @@ class Kernel(eqx.Module):
         return kernel.cross(jnp.asarray(x), jnp.asarray(z))
 
     def __add__(self, other: Any) -> "Kernel":
-        return Sum((*_members(self, Sum), *_members(_as_kernel(other), Sum)))
+        if not isinstance(other, Kernel):
+            other = Constant(fixed(_positive(other)))
+        return Sum.joined(self, other)
 
-    def __radd__(self, other: Any) -> "Kernel":
-        return self + other
+    __radd__ = __add__
 
     def __mul__(self, other: Any) -> "Kernel":
         if isinstance(other, Kernel):
-            return Product((*_members(self, Product), *_members(other, Product)))
+            return Product.joined(self, other)
         return Scale(_positive(other), self)
 
-    def __rmul__(self, other: Any) -> "Kernel":
-        return self * other
+    __rmul__ = __mul__
 
 
 class LeafKernel(Kernel):
@@ -123,12 +123,20 @@ class LeafKernel(Kernel):
     )
 
     def __check_init__(self) -> None:
-        for name in _POSITIVE:
-            value = getattr(self, name, None)
-            if isinstance(value, int | float | str | tuple | list) and not _are_positive(value):
-                raise ValueError(
-                    f"{type(self).__name__}: {name} must be positive and finite; got {value}."
-                )
+        for name, (bound, words) in _SIGNS.items():
+            value = getattr(self, name, np.ones(()))
+            # Only what must be positive may be left to the data.
+            left_open = value is None and bound is np.greater
+            if not (left_open or _all_numbers(value, bound)):
+                raise ValueError(f"{type(self).__name__}: {name} must be {words}; got {value}.")
+
+    def bind(self, binding: Binding) -> Kernel:
+        dims = self.bound_dims(binding.geometry)
+        return dataclasses.replace(self, dims=dims, **self.bind_numbers(dims, binding))
+
+    def bind_numbers(self, dims: tuple[int, ...], binding: Binding) -> dict[str, Any]:
+        """Return the kernel's numbers by field, as parameters; alone, it has a variance."""
+        return {"variance": bind_variance(self.variance, binding)}
 
     def on(self, *dims: int | str) -> Kernel:
         if self.dims is not None:
@@ -138,6 +146,15 @@ class LeafKernel(Kernel):
     def sum_of_products(self) -> tuple[Term, ...]:
         local = dataclasses.replace(self, dims=tuple(range(len(self.columns))))
         return (Term(1.0, (Factor(self.columns, local),)),)
+
+    def product_over_inputs(self, **numbers: list[Any]) -> tuple[Term, ...]:
+        """Write the kernel as one of unit variance of each input, whose numbers are these."""
+        factors = []
+        for i, d in enumerate(self.columns):
+            own = {name: values[i] for name, values in numbers.items()}
+            unit = dataclasses.replace(self, variance=np.ones(()), dims=(0,), **own)
+            factors.append(Factor((d,), unit))
+        return (Term(self.variance, tuple(factors)),)
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -159,7 +176,39 @@ class LeafKernel(Kernel):
         return columns
 
 
-class Sum(Kernel):
+class Constant(LeafKernel):
+    """A constant: the same unknown level everywhere.
+
+    >>> Constant(2.0)([[0.0]], [[5.0]])
+    array([[2.]])
+    """
+
+    variance: Open = None
+
+    def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
+        shape = jnp.broadcast_shapes(x.shape[:-1], z.shape[:-1])
+        return jnp.broadcast_to(jnp.asarray(self.variance), shape)
+
+    def sum_of_products(self) -> tuple[Term, ...]:
+        return (Term(self.variance, ()),)
+
+
+class Several(Kernel):
+    """Kernels that are combined into one."""
+
+    kernels: tuple[Kernel, ...]
+
+    def on(self, *dims: int | str) -> Kernel:
+        return type(self)(tuple(k.on(*dims) for k in self.kernels))
+
+    @classmethod
+    def joined(cls, *kernels: Kernel) -> Kernel:
+        """Combine kernels; those that are combined in this way already give their members."""
+        members = ((k.kernels if isinstance(k, cls) else (k,)) for k in kernels)
+        return cls(tuple(itertools.chain(*members)))
+
+
+class Sum(Several):
     """The sum of kernels, made by `k1 + k2`.
 
     >>> from mrgp import Constant
@@ -167,25 +216,18 @@ class Sum(Kernel):
     [[5.0]]
     """
 
-    kernels: tuple[Kernel, ...]
-
-    def pair(
-        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-    ) -> Float[Array, "*batch"]:
+    def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
         return functools.reduce(jnp.add, (k.pair(x, z) for k in self.kernels))
 
     def bind(self, binding: Binding) -> Kernel:
         share = binding._replace(variance=binding.variance / len(self.kernels))
         return Sum(tuple(k.bind(share) for k in self.kernels))
 
-    def on(self, *dims: int | str) -> Kernel:
-        return Sum(tuple(k.on(*dims) for k in self.kernels))
-
     def sum_of_products(self) -> tuple[Term, ...]:
         return tuple(term for k in self.kernels for term in k.sum_of_products())
 
 
-class Product(Kernel):
+class Product(Several):
     """The product of kernels, made by `k1 * k2`.
 
     Where several single kernels leave their variance open, the first is trained and the others are
@@ -197,11 +239,7 @@ class Product(Kernel):
     [[6.0]]
     """
 
-    kernels: tuple[Kernel, ...]
-
-    def pair(
-        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-    ) -> Float[Array, "*batch"]:
+    def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
         return functools.reduce(jnp.multiply, (k.pair(x, z) for k in self.kernels))
 
     def bind(self, binding: Binding) -> Kernel:
@@ -214,9 +252,6 @@ class Product(Kernel):
             carries = i == carrier and not (given and _open_variance(kernel))
             bound.append(kernel.bind(binding if carries else unit))
         return Product(tuple(bound))
-
-    def on(self, *dims: int | str) -> Kernel:
-        return Product(tuple(k.on(*dims) for k in self.kernels))
 
     def sum_of_products(self) -> tuple[Term, ...]:
         choices = itertools.product(*(k.sum_of_products() for k in self.kernels))
@@ -234,9 +269,7 @@ class Scale(Kernel):
     factor: Scalar
     kernel: Kernel
 
-    def pair(
-        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-    ) -> Float[Array, "*batch"]:
+    def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
         return jnp.asarray(self.factor) * self.kernel.pair(x, z)
 
     def bind(self, binding: Binding) -> Kernel:
@@ -249,59 +282,6 @@ class Scale(Kernel):
     def sum_of_products(self) -> tuple[Term, ...]:
         terms = self.kernel.sum_of_products()
         return tuple(Term(self.factor * t.coefficient, t.factors) for t in terms)
-
-
-class Separable(Kernel):
-    """A product of kernels over groups of named inputs, made by `separable`.
-
-    >>> from mrgp import Linear
-    >>> k = separable(x1=Linear(variance=1.0), space=Linear(variance=1.0))
-    >>> k([[2.0, 3.0]], [[5.0, 7.0]]).tolist()  # 2 * 5 times 3 * 7
-    [[210.0]]
-    """
-
-    groups: tuple[str, ...] = eqx.field(static=True)
-    kernels: tuple[Kernel, ...]
-
-    def pair(
-        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-    ) -> Float[Array, "*batch"]:
-        raise NotImplementedError("bind a separable kernel before use")
-
-    def bind(self, binding: Binding) -> Kernel:
-        names = binding.geometry.names
-        rest = tuple(name for name in names if name not in self.groups)
-        others = [group for group in self.groups if group not in names]
-        if len(others) != bool(rest):
-            raise ValueError(
-                f"separable({'=, '.join(self.groups)}=) does not fit the inputs {names}: give one"
-                " keyword for each input, with at most one (such as space=) for all the remaining"
-                " ones. Supports name their inputs by inputs=."
-            )
-        placed = (k.on(*((g,) if g in names else rest)) for g, k in self._items())
-        return Product(tuple(placed)).bind(binding)
-
-    def _items(self) -> zip:
-        return zip(self.groups, self.kernels, strict=True)
-
-    def on(self, *dims: int | str) -> Kernel:
-        raise ValueError("A separable kernel already chooses its inputs.")
-
-    def sum_of_products(self) -> tuple[Term, ...]:
-        raise NotImplementedError("bind a separable kernel before use")
-
-
-def separable(**kernels: Kernel) -> Kernel:
-    """Multiply kernels over groups of inputs, given by name.
-
-    A keyword that is no input's name stands for all the inputs not named otherwise.
-
-    >>> from mrgp import Matern32, Periodic
-    >>> k = separable(time=Matern32() + Periodic(24), space=Matern32())
-    """
-    if not kernels:
-        raise ValueError("separable needs at least one kernel, such as time=Matern32().")
-    return Separable(tuple(kernels), tuple(kernels.values()))
 
 
 def _multiply(a: Term, b: Term) -> Term:
@@ -326,9 +306,7 @@ class View(Kernel):
     columns: tuple[int, ...] = eqx.field(static=True)
     kernel: Kernel
 
-    def pair(
-        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-    ) -> Float[Array, "*batch"]:
+    def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
         index = np.array(self.columns)
         return self.kernel.pair(x[..., index], z[..., index])
 
@@ -340,10 +318,6 @@ class View(Kernel):
 
     def sum_of_products(self) -> tuple[Term, ...]:
         return (Term(1.0, (Factor(self.columns, self.kernel),)),)
-
-
-def _members(kernel: Kernel, kind: type[Sum] | type[Product]) -> tuple[Kernel, ...]:
-    return kernel.kernels if isinstance(kernel, kind) else (kernel,)
 
 
 def _open_variance(kernel: Kernel) -> bool:
@@ -360,25 +334,18 @@ def _trains_variance(kernel: Kernel) -> bool:
     return not isinstance(inner.variance, Parameter) or inner.variance.trainable
 
 
-def _as_kernel(value: Any) -> Kernel:
-    if isinstance(value, Kernel):
-        return value
-    from mrgp.kernels.structured import Constant
-
-    return Constant(fixed(_positive(value)))
-
-
 def _positive(value: Any) -> float:
     if not isinstance(value, int | float | np.number) or not (np.isfinite(value) and value > 0):
         raise ValueError(f"A kernel is combined with kernels and positive numbers; got {value!r}.")
     return float(value)
 
 
-def _are_positive(value: Any) -> bool:
+def _all_numbers(value: Any, bound: np.ufunc) -> bool:
+    """Tell whether plain numbers are finite and beyond zero; arrays and parameters pass."""
+    if not isinstance(value, int | float | str | tuple | list | None):
+        return True
     numbers = np.asarray(value)
-    return numbers.dtype.kind in "fiu" and bool(
-        np.all(np.isfinite(numbers)) and np.all(numbers > 0)
-    )
+    return numbers.dtype.kind in "fiu" and bool(np.all(np.isfinite(numbers) & bound(numbers, 0)))
 
 
 def _as_dims(dims: Any) -> Dims:

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from mrgp.parameters import LogNormal, Parameter, fixed, positive
 from mrgp.supports import Geometry
@@ -11,11 +12,11 @@ Open = Any
 """A number of a kernel. In a recipe: a starting value, a `Parameter`, or None for "from the data";
 in a bound kernel: a `Parameter`; after `unwrap`: an array."""
 
+Shapes = tuple[tuple[int, ...], ...]
+
 VARIANCE_LOG_SD = 1.5
-ALPHA_LOG_SD = 1.0
 LONGEST = 3.0
 LARGEST = 100.0
-LEAST_ALPHA = 0.01
 
 
 class Binding(NamedTuple):
@@ -35,60 +36,66 @@ class Binding(NamedTuple):
     freeze: bool = False
 
 
+def start_of(value: Open, default: Any, shapes: Shapes, name: str) -> Float[np.ndarray, "..."]:
+    """Return where a number starts, as given or by default, if it is of one of the shapes."""
+    start = value.raw if isinstance(value, Parameter) else default if value is None else value
+    check_shape(start, shapes, name)
+    return np.asarray(start, np.float64)
+
+
+def bind_positive(
+    value: Open,
+    start: Any,
+    binding: Binding,
+    prior: tuple[Any, Any],
+    *,
+    scale: Any = None,
+    floor: Any = 0.0,
+    ceiling: Any = np.inf,
+) -> Parameter:
+    """Keep a given parameter, or train a positive number.
+
+    By default its prior is log-normal of this median and log-sd, and the ceiling holds with it.
+    """
+    if isinstance(value, Parameter):
+        return value
+    if not binding.priors:
+        return positive(start, floor=floor, scale=scale)
+    default = LogNormal(*map(np.asarray, prior))
+    return positive(start, default, floor=floor, ceiling=ceiling, scale=scale)
+
+
 def bind_lengthscale(value: Open, dims: tuple[int, ...], binding: Binding) -> Parameter:
     """Start a lengthscale at the given number, or one for each input from the geometry.
 
     The default prior leaves little mass below the spacing of supports and little above the domain,
     and a fit stops at three times the domain (theory 5.6).
     """
-    if isinstance(value, Parameter):
-        check_shape(value.raw, ((), (len(dims),)), "lengthscale")
-        return value
-    typical, spread = binding.geometry.typical[list(dims)], binding.geometry.log_spread[list(dims)]
-    if value is not None and np.ndim(value) == 0:
-        typical, spread = np.exp(np.log(typical).mean()), spread.max()
-    start = np.asarray(typical if value is None else value, np.float64)
-    check_shape(start, ((), (len(dims),)), "lengthscale")
+    geometry, columns = binding.geometry, list(dims)
+    typical, spread, extent = (
+        lengths[columns] for lengths in (geometry.typical, geometry.log_spread, geometry.extent)
+    )
+    start = start_of(value, typical, ((), (len(dims),)), "lengthscale")
+    if start.ndim == 0:
+        typical, spread, extent = np.exp(np.log(typical).mean()), spread.max(), extent.max()
     scale = np.broadcast_to(typical, start.shape)
-    if not binding.priors:
-        return positive(start, scale=scale)
-    extent = binding.geometry.extent[list(dims)]
-    ceiling = LONGEST * (extent if start.ndim else extent.max())
-    return positive(start, LogNormal(typical, spread), scale=scale, ceiling=ceiling)
+    return bind_positive(
+        value, start, binding, (typical, spread), scale=scale, ceiling=LONGEST * extent
+    )
 
 
 def bind_variance(value: Open, binding: Binding, scale: Any = 1.0) -> Parameter:
     """Start a variance at the given number, or at `scale` times the variance of the data."""
     typical = np.asarray(binding.variance * scale, np.float64)
-    start = value.raw if isinstance(value, Parameter) else typical if value is None else value
-    check_shape(start, ((), typical.shape), "variance")
-    if isinstance(value, Parameter):
-        return value
+    start = start_of(value, typical, ((), typical.shape), "variance")
     if value is None and binding.freeze:
         return fixed(typical)
-    if np.ndim(start) == 0:
+    if start.ndim == 0:
         typical = np.exp(np.log(typical).mean())
-    scale = np.broadcast_to(typical, np.shape(start))
-    if not binding.priors:
-        return positive(start, scale=scale)
-    prior = LogNormal(typical, np.asarray(VARIANCE_LOG_SD))
-    return positive(start, prior, scale=scale, ceiling=LARGEST * scale)
-
-
-def bind_alpha(value: Open, binding: Binding) -> Parameter:
-    """Start the shape of a rational quadratic at the given number, or at one.
-
-    Below its floor the kernel is nearly constant, and above its ceiling nearly an RBF.
-    """
-    start = value.raw if isinstance(value, Parameter) else 1.0 if value is None else value
-    check_shape(start, ((),), "alpha")
-    if isinstance(value, Parameter):
-        return value
-    floor = min(LEAST_ALPHA, 0.5 * float(start))
-    if not binding.priors:
-        return positive(start, scale=1.0, floor=floor)
-    prior = LogNormal(np.ones(()), np.asarray(ALPHA_LOG_SD))
-    return positive(start, prior, scale=1.0, floor=floor, ceiling=LARGEST)
+    scale = np.broadcast_to(typical, start.shape)
+    return bind_positive(
+        value, start, binding, (typical, VARIANCE_LOG_SD), scale=scale, ceiling=LARGEST * scale
+    )
 
 
 def bind_origin(value: Open, dims: tuple[int, ...], binding: Binding, kernel: str) -> np.ndarray:
@@ -110,7 +117,7 @@ def bind_held(value: Open, name: str) -> Parameter:
     return held
 
 
-def check_shape(value: Any, allowed: tuple[tuple[int, ...], ...], name: str) -> None:
+def check_shape(value: Any, allowed: Shapes, name: str) -> None:
     """Refuse a number of the wrong shape."""
     shape = np.shape(value)
     if shape not in allowed:

@@ -1,30 +1,30 @@
 """Kernels of the inner product of two inputs: polynomials, and wide neural networks."""
 
-import dataclasses
 import functools
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-from mrgp._types import AnyArray
-from mrgp.kernels.base import Factor, Kernel, LeafKernel, Term
+from mrgp._types import AnyArray, Batch, BatchInputs
+from mrgp.kernels.base import Factor, LeafKernel, Term
 from mrgp.kernels.binding import Binding, Open, bind_held, bind_origin, bind_variance
 from mrgp.kernels.stationary import root
 
 
 class InnerProduct(LeafKernel):
-    """A kernel of b + sum_d weight_variance_d (x - origin)_d (z - origin)_d, for a constant b.
+    """A kernel of b + sum_d weight_variance_d (x - origin)_d (z - origin)_d, where b is `held`.
 
     One weight variance is shared by all the inputs; several, or none given, make one for each.
     `origin` is in the user's coordinates; a fit takes the centre of the data unless it is given.
     """
 
+    held: eqx.AbstractClassVar[str]
     weight_variance: Open = eqx.field(default=None, kw_only=True)
     origin: Open = eqx.field(default=None, kw_only=True)
 
@@ -33,18 +33,15 @@ class InnerProduct(LeafKernel):
         origins = zip(self.columns, self.per_input(self.origin), strict=True)
         return [x[..., d] - origin for d, origin in origins]
 
-    def bind(self, binding: Binding) -> Kernel:
-        dims = self.bound_dims(binding.geometry)
-        extent = binding.geometry.extent[list(dims)]
+    def bind_numbers(self, dims: tuple[int, ...], binding: Binding) -> dict[str, Any]:
+        extent, name = binding.geometry.extent[list(dims)], type(self).__name__
         # The variance carries the scale of the data; weights are relative to the domain.
         unit = binding._replace(variance=1.0, freeze=False)
-        return dataclasses.replace(
-            self,
-            weight_variance=bind_variance(self.weight_variance, unit, scale=1.0 / extent**2),
-            variance=bind_variance(self.variance, binding),
-            origin=bind_origin(self.origin, dims, binding, type(self).__name__),
-            dims=dims,
-        )
+        return super().bind_numbers(dims, binding) | {
+            "weight_variance": bind_variance(self.weight_variance, unit, scale=1.0 / extent**2),
+            "origin": bind_origin(self.origin, dims, binding, name),
+            self.held: bind_held(getattr(self, self.held), f"{name}: {self.held}"),
+        }
 
 
 class Polynomial(InnerProduct):
@@ -61,6 +58,7 @@ class Polynomial(InnerProduct):
     array([[49.]])
     """
 
+    held: ClassVar[str] = "offset"
     degree: Any = eqx.field(static=True, default=2)
     offset: Open = 1.0
 
@@ -69,25 +67,16 @@ class Polynomial(InnerProduct):
             raise ValueError(
                 f"Polynomial: degree must be a whole number, at least 1; got {self.degree!r}."
             )
-        _check_constant(self, "offset")
 
-    def bind(self, binding: Binding) -> Kernel:
-        offset = bind_held(self.offset, "Polynomial: offset")
-        return dataclasses.replace(super().bind(binding), offset=offset)
-
-    def pair(
-        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-    ) -> Float[Array, "*batch"]:
+    def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
         weights = self.per_input(self.weight_variance)
         parts = zip(weights, self.centred(x), self.centred(z), strict=True)
         inner = functools.reduce(jnp.add, (w * (a * b) for w, a, b in parts))
         return self.variance * (self.offset + inner) ** self.degree
 
     def sum_of_products(self) -> tuple[Term, ...]:
-        one = np.ones(())
         if len(self.columns) == 1:
-            local = dataclasses.replace(self, variance=one, dims=(0,))
-            return (Term(self.variance, (Factor(self.columns, local),)),)
+            return self.product_over_inputs()
         weights, origins = self.per_input(self.weight_variance), self.per_input(self.origin)
         terms = []
         # The multinomial theorem: powers[0] is that of the offset, the others those of the inputs.
@@ -119,21 +108,15 @@ class ArcCosine(InnerProduct):
     array([[1.0683]])
     """
 
+    held: ClassVar[str] = "bias_variance"
     order: Any = eqx.field(static=True, default=0)
     bias_variance: Open = 1.0
 
     def __check_init__(self) -> None:
         if type(self.order) is not int or self.order not in (0, 1, 2):
             raise ValueError(f"ArcCosine: order must be 0, 1 or 2; got {self.order!r}.")
-        _check_constant(self, "bias_variance")
 
-    def bind(self, binding: Binding) -> Kernel:
-        bias_variance = bind_held(self.bias_variance, "ArcCosine: bias_variance")
-        return dataclasses.replace(super().bind(binding), bias_variance=bias_variance)
-
-    def pair(
-        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-    ) -> Float[Array, "*batch"]:
+    def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
         dot, area = self._dot_and_area(x, z)
         # pi - theta; at the origin without bias there is no angle, and a step is half on.
         nowhere = (dot == 0.0) & (area == 0.0)
@@ -146,9 +129,7 @@ class ArcCosine(InnerProduct):
             value = 3.0 * area * dot + rest * (area**2 + 3.0 * dot**2)
         return self.variance / jnp.pi * value
 
-    def _dot_and_area(
-        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-    ) -> tuple[Float[Array, "*batch"], Float[Array, "*batch"]]:
+    def _dot_and_area(self, x: BatchInputs, z: BatchInputs) -> tuple[Batch, Batch]:
         """Return |x| |z| times the cosine and the sine of the angle between two mapped inputs.
 
         The area of the parallelogram comes from differences x - z, so that the angle between near
@@ -169,7 +150,7 @@ class ArcCosine(InnerProduct):
 
 def _shorter(
     longer: Float[AnyArray, "*batch"], x: Float[AnyArray, "*#batch"], z: Float[AnyArray, "*#batch"]
-) -> Float[Array, "*batch"]:
+) -> Batch:
     """Take x, or z where x is the longer one, or the middle of equally long ones."""
     return jnp.where(longer > 0, z, jnp.where(longer < 0, x, 0.5 * (x + z)))
 
@@ -188,14 +169,3 @@ def _monomial(power: int, origin: Float[AnyArray, ""]) -> Polynomial:
     """Return ((x - origin) (z - origin))^power, a kernel of one input."""
     zero, one = np.zeros(()), np.ones(())
     return Polynomial(power, zero, weight_variance=one, variance=one, origin=origin, dims=(0,))
-
-
-def _check_constant(kernel: InnerProduct, name: str) -> None:
-    value = getattr(kernel, name)
-    if not isinstance(value, int | float | str | tuple | list | None):
-        return
-    numbers = np.asarray(value)
-    if numbers.dtype.kind not in "fiu" or not np.all(np.isfinite(numbers) & (numbers >= 0)):
-        raise ValueError(
-            f"{type(kernel).__name__}: {name} must be finite and not negative; got {value}."
-        )

@@ -1,6 +1,5 @@
 """A kernel given by its spectrum: a mixture of bands of frequencies."""
 
-import dataclasses
 import functools
 from typing import Any
 
@@ -9,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from mrgp._types import AnyArray
+from mrgp._types import Batch, BatchInputs
 from mrgp.kernels.base import Factor, Kernel, LeafKernel, Term
-from mrgp.kernels.binding import LONGEST, VARIANCE_LOG_SD, Binding, Open, bind_variance
-from mrgp.parameters import LogNormal, Parameter, fixed, positive
+from mrgp.kernels.binding import LONGEST, VARIANCE_LOG_SD, Binding, Open, bind_positive
+from mrgp.parameters import Parameter, fixed
 from mrgp.supports import Geometry
 
 GOLDEN = 0.5 * (5**0.5 - 1)
@@ -51,9 +50,7 @@ class SpectralMixture(LeafKernel):
                 f" {self.components!r}."
             )
 
-    def pair(
-        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-    ) -> Float[Array, "*batch"]:
+    def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
         shares, frequency, bandwidth = self.bands()
         lags = [x[..., d] - z[..., d] for d in self.columns]
         values = []
@@ -73,80 +70,66 @@ class SpectralMixture(LeafKernel):
         )
         return weight / jnp.sum(weight), frequency, bandwidth
 
-    def bind(self, binding: Binding) -> Kernel:
-        dims = self.bound_dims(binding.geometry)
-        return dataclasses.replace(
-            self,
-            weight=self._bind_weight(binding),
-            frequency=self._bind_frequency(dims, binding),
-            bandwidth=self._bind_bandwidth(dims, binding),
-            variance=bind_variance(self.variance, binding),
-            dims=dims,
-        )
+    def bind_numbers(self, dims: tuple[int, ...], binding: Binding) -> dict[str, Any]:
+        return super().bind_numbers(dims, binding) | {
+            "weight": self._bind_weight(binding),
+            "frequency": self._bind_frequency(dims, binding),
+            "bandwidth": self._bind_bandwidth(dims, binding),
+        }
 
     def _bind_weight(self, binding: Binding) -> Parameter:
-        if isinstance(self.weight, Parameter):
-            return self._checked(self.weight, "weight", None)
         equal = np.full(self.components, 1.0 / self.components)
-        start = equal if self.weight is None else np.asarray(self.weight, np.float64)
-        self._checked(start, "weight", None)
-        if self.components == 1:
+        start = self._start("weight", equal)
+        if self.components == 1 and not isinstance(self.weight, Parameter):
             return fixed(start)
-        prior = LogNormal(equal, np.asarray(VARIANCE_LOG_SD)) if binding.priors else None
-        return positive(start, prior, scale=equal)
+        return bind_positive(self.weight, start, binding, (equal, VARIANCE_LOG_SD), scale=equal)
 
     def _bind_frequency(self, dims: tuple[int, ...], binding: Binding) -> Parameter:
-        if isinstance(self.frequency, Parameter):
-            return self._checked(self.frequency, "frequency", dims)
         low, high = _range(binding.geometry, dims)
-        start = _ladder(low, high, self.components) if self.frequency is None else self.frequency
-        start = self._checked(np.asarray(start, np.float64), "frequency", dims)
-        middle = _like(start, np.sqrt(low * high))
-        if not binding.priors:
-            return positive(start, scale=middle)
-        sd = np.maximum(np.log(high / low) / (2 * ONE_PERCENT), 0.5)
-        prior = LogNormal(middle, _like(start, sd))
-        ceiling = LONGEST * _like(start, high)
-        return positive(start, prior, scale=middle, ceiling=ceiling)
+        start = self._start("frequency", _ladder(low, high, self.components))
+        middle, ceiling = _like(start, np.sqrt(low * high)), LONGEST * _like(start, high)
+        sd = _like(start, np.maximum(np.log(high / low) / (2 * ONE_PERCENT), 0.5))
+        return bind_positive(
+            self.frequency, start, binding, (middle, sd), scale=middle, ceiling=ceiling
+        )
 
     def _bind_bandwidth(self, dims: tuple[int, ...], binding: Binding) -> Parameter:
-        if isinstance(self.bandwidth, Parameter):
-            return self._checked(self.bandwidth, "bandwidth", dims)
         geometry = binding.geometry
         low, high = _range(geometry, dims)
         # Neighbours on the ladder of frequencies touch, so that no frequency starts unseen.
         ratio = np.maximum((high / low) ** (1.0 / self.components), NARROWEST_RATIO)
         touching = _ladder(low, high, self.components) * (ratio - 1.0) / (ratio + 1.0)
-        start = touching if self.bandwidth is None else self.bandwidth
-        start = self._checked(np.asarray(start, np.float64), "bandwidth", dims)
+        start = self._start("bandwidth", touching)
         # A band of width b fades over 1 / (2 pi b): the priors of lengthscales, turned over.
         extent, typical = (v[list(dims)] for v in (geometry.extent, geometry.typical))
         middle = _like(start, 1.0 / (2 * np.pi * typical))
-        least = _like(start, 1.0 / (2 * np.pi * LONGEST * extent))
-        prior = LogNormal(middle, np.asarray(VARIANCE_LOG_SD)) if binding.priors else None
-        return positive(start, prior, scale=middle, floor=np.minimum(least, 0.5 * start))
+        floor = np.minimum(_like(start, 1.0 / (2 * np.pi * LONGEST * extent)), 0.5 * start)
+        return bind_positive(
+            self.bandwidth, start, binding, (middle, VARIANCE_LOG_SD), scale=middle, floor=floor
+        )
 
-    def _checked(self, value: Open, name: str, dims: tuple[int, ...] | None) -> Open:
-        shape = np.shape(value.raw if isinstance(value, Parameter) else value)
-        allowed = [(self.components,)] + ([(self.components, len(dims))] if dims else [])
-        if shape not in allowed:
-            rows = f", or a row of {len(dims)} for each" if dims else ""
+    def _start(self, name: str, default: np.ndarray) -> Float[np.ndarray, "q *d"]:
+        """Return where numbers start, as given or by default, one for each component or a row."""
+        value = getattr(self, name)
+        start = value.raw if isinstance(value, Parameter) else default if value is None else value
+        start = np.asarray(start, np.float64)
+        if start.shape not in (default.shape[:1], default.shape):
+            inputs = default.shape[1:]
+            rows = f", or a row of {inputs[0]} for each" if inputs else ""
             raise ValueError(
                 f"SpectralMixture: {name} must be {self.components} numbers, one for each"
-                f" component{rows}; got shape {shape}."
+                f" component{rows}; got shape {start.shape}."
             )
-        return value
+        return start
 
     def sum_of_products(self) -> tuple[Term, ...]:
-        one = np.ones(())
         if len(self.columns) == 1:
-            local = dataclasses.replace(self, variance=one, dims=(0,))
-            return (Term(self.variance, (Factor(self.columns, local),)),)
+            return self.product_over_inputs()
         shares, frequency, bandwidth = self.bands()
 
         def wave(q: int, i: int) -> Kernel:
             band = (frequency[q, i][None], bandwidth[q, i][None])
-            return SpectralMixture(1, np.ones(1), *band, variance=one, dims=(0,))
+            return SpectralMixture(1, np.ones(1), *band, variance=np.ones(()), dims=(0,))
 
         return tuple(
             Term(

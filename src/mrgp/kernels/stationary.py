@@ -1,7 +1,6 @@
 """Kernels of the scaled distance: RBF, the Matern family, rational quadratic."""
 
 import abc
-import dataclasses
 import functools
 from typing import Any
 
@@ -12,9 +11,18 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array, Float
 
-from mrgp._types import AnyArray
-from mrgp.kernels.base import Factor, Kernel, LeafKernel, Term
-from mrgp.kernels.binding import Binding, Open, bind_alpha, bind_lengthscale, bind_variance
+from mrgp._types import AnyArray, Batch, BatchInputs
+from mrgp.kernels.base import LeafKernel, Term
+from mrgp.kernels.binding import (
+    LARGEST,
+    Binding,
+    Open,
+    bind_lengthscale,
+    bind_positive,
+    start_of,
+)
+
+LEAST_ALPHA = 0.01
 
 
 class Stationary(LeafKernel):
@@ -35,7 +43,7 @@ class Stationary(LeafKernel):
     lengthscale: Open = None
 
     @abc.abstractmethod
-    def profile(self, squared: Float[AnyArray, "*batch"]) -> Float[Array, "*batch"]:
+    def profile(self, squared: Float[AnyArray, "*batch"]) -> Batch:
         """Return the correlation at a squared scaled distance."""
 
     @property
@@ -43,35 +51,24 @@ class Stationary(LeafKernel):
     def factorises(self) -> bool:
         """Whether the kernel is a product over its inputs."""
 
-    def pair(
-        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-    ) -> Float[Array, "*batch"]:
+    def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
         columns = np.array(self.columns)
         precision = jnp.stack([1.0 / scale**2 for scale in self.per_input(self.lengthscale)])
         squared = _squared_distance(precision, x[..., columns], z[..., columns])
         return self.variance * self.profile(squared)
 
-    def bind(self, binding: Binding) -> Kernel:
-        dims = self.bound_dims(binding.geometry)
+    def bind_numbers(self, dims: tuple[int, ...], binding: Binding) -> dict[str, Any]:
         lengthscale = bind_lengthscale(self.lengthscale, dims, binding)
-        variance = bind_variance(self.variance, binding)
-        return dataclasses.replace(self, lengthscale=lengthscale, variance=variance, dims=dims)
+        return super().bind_numbers(dims, binding) | {"lengthscale": lengthscale}
 
     def sum_of_products(self) -> tuple[Term, ...]:
         if not self.factorises:
             return super().sum_of_products()
-        scales, one = self.per_input(self.lengthscale), np.ones(())
-        factors = (
-            Factor((d,), dataclasses.replace(self, lengthscale=scale, variance=one, dims=(0,)))
-            for d, scale in zip(self.columns, scales, strict=True)
-        )
-        return (Term(self.variance, tuple(factors)),)
+        return self.product_over_inputs(lengthscale=self.per_input(self.lengthscale))
 
 
 @jax.custom_jvp
-def _squared_distance(
-    precision: Float[Array, " d"], x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-) -> Float[Array, "*batch"]:
+def _squared_distance(precision: Float[Array, " d"], x: BatchInputs, z: BatchInputs) -> Batch:
     """Return sum_d precision_d (x_d - z_d)^2, whose slopes in the precisions are matrix products.
 
     Left to itself, JAX would sum over all pairs for each input, which is slow.
@@ -96,9 +93,7 @@ def _slopes(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array,
 _squared_distance.defjvp(_slopes, symbolic_zeros=True)
 
 
-def _squares(
-    x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-) -> Float[Array, "d *batch"]:
+def _squares(x: BatchInputs, z: BatchInputs) -> Float[Array, "d *batch"]:
     return jnp.stack([(x[..., d] - z[..., d]) ** 2 for d in range(x.shape[-1])])
 
 
@@ -113,7 +108,7 @@ class RBF(Stationary):
     def factorises(self) -> bool:
         return True
 
-    def profile(self, squared: Float[AnyArray, "*batch"]) -> Float[Array, "*batch"]:
+    def profile(self, squared: Float[AnyArray, "*batch"]) -> Batch:
         return jnp.exp(-0.5 * squared)
 
 
@@ -130,9 +125,7 @@ class Radial(Stationary):
     def factorises(self) -> bool:
         return self.product or len(self.columns) == 1
 
-    def pair(
-        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-    ) -> Float[Array, "*batch"]:
+    def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
         if not self.product:
             return super().pair(x, z)
         scales = zip(self.columns, self.per_input(self.lengthscale), strict=True)
@@ -151,7 +144,7 @@ class Matern12(Matern):
     array([[0.3679]])
     """
 
-    def profile(self, squared: Float[AnyArray, "*batch"]) -> Float[Array, "*batch"]:
+    def profile(self, squared: Float[AnyArray, "*batch"]) -> Batch:
         return jnp.exp(-root(squared))
 
 
@@ -162,7 +155,7 @@ class Matern32(Matern):
     array([[0.4834]])
     """
 
-    def profile(self, squared: Float[AnyArray, "*batch"]) -> Float[Array, "*batch"]:
+    def profile(self, squared: Float[AnyArray, "*batch"]) -> Batch:
         t = root(3.0 * squared)
         return (1.0 + t) * jnp.exp(-t)
 
@@ -174,7 +167,7 @@ class Matern52(Matern):
     array([[0.524]])
     """
 
-    def profile(self, squared: Float[AnyArray, "*batch"]) -> Float[Array, "*batch"]:
+    def profile(self, squared: Float[AnyArray, "*batch"]) -> Batch:
         t = root(5.0 * squared)
         return (1.0 + t + t**2 / 3.0) * jnp.exp(-t)
 
@@ -191,14 +184,18 @@ class RationalQuadratic(Radial):
 
     alpha: Open = None
 
-    def profile(self, squared: Float[AnyArray, "*batch"]) -> Float[Array, "*batch"]:
+    def profile(self, squared: Float[AnyArray, "*batch"]) -> Batch:
         return jnp.exp(-self.alpha * jnp.log1p(squared / (2.0 * self.alpha)))
 
-    def bind(self, binding: Binding) -> Kernel:
-        return dataclasses.replace(super().bind(binding), alpha=bind_alpha(self.alpha, binding))
+    def bind_numbers(self, dims: tuple[int, ...], binding: Binding) -> dict[str, Any]:
+        start = start_of(self.alpha, 1.0, ((),), "alpha")
+        # Below its floor the kernel is nearly constant, and above its ceiling nearly an RBF.
+        limits = {"floor": min(LEAST_ALPHA, 0.5 * float(start)), "ceiling": LARGEST}
+        alpha = bind_positive(self.alpha, start, binding, (1.0, 1.0), scale=1.0, **limits)
+        return super().bind_numbers(dims, binding) | {"alpha": alpha}
 
 
-def root(squared: Float[AnyArray, "*batch"]) -> Float[Array, "*batch"]:
+def root(squared: Float[AnyArray, "*batch"]) -> Batch:
     """Take a square root whose gradient at zero is zero instead of infinite."""
     away = squared > 0
     return jnp.where(away, jnp.sqrt(jnp.where(away, squared, 1.0)), 0.0)

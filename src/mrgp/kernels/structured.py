@@ -1,19 +1,26 @@
-"""Kernels with structure of their own: periodic, linear, constant, white."""
+"""Kernels with structure of their own: periodic, linear, white."""
 
-import dataclasses
 import functools
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
-from mrgp._types import AnyArray
-from mrgp.kernels.base import Factor, Kernel, LeafKernel, Term
-from mrgp.kernels.binding import Binding, Open, bind_origin, bind_variance, check_shape
+from mrgp._types import Batch, BatchInputs
+from mrgp.kernels.base import Constant, Factor, Kernel, LeafKernel, Term
+from mrgp.kernels.binding import (
+    Binding,
+    Open,
+    bind_origin,
+    bind_positive,
+    bind_variance,
+    check_shape,
+    start_of,
+)
 from mrgp.kernels.members import single_kernels
 from mrgp.kernels.spectral import SpectralMixture
 from mrgp.kernels.stationary import Stationary
-from mrgp.parameters import LogNormal, Parameter, fixed, positive
+from mrgp.parameters import Parameter, fixed
 
 SHORTEST = 0.03
 """The shortest lengthscale of `Periodic` that a fit may reach; its series is accurate above it."""
@@ -32,35 +39,24 @@ class Periodic(LeafKernel):
     period: Open = 1.0
     lengthscale: Open = None
 
-    def pair(
-        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-    ) -> Float[Array, "*batch"]:
+    def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
         sines = (jnp.sin(jnp.pi * (x[..., d] - z[..., d]) / self.period) ** 2 for d in self.columns)
         total = functools.reduce(jnp.add, sines)
         return self.variance * jnp.exp(-2.0 * total / self.lengthscale**2)
 
-    def bind(self, binding: Binding) -> Kernel:
+    def bind_numbers(self, dims: tuple[int, ...], binding: Binding) -> dict[str, Any]:
         period = self.period if isinstance(self.period, Parameter) else fixed(self.period)
         check_shape(period.raw, ((),), "period")
         if not np.all(np.asarray(period.value) > 0):
             raise ValueError(f"Periodic: period must be positive; got {float(period.value)}.")
-        lengthscale = self.lengthscale
-        if not isinstance(lengthscale, Parameter):
-            prior = LogNormal(np.ones(()), np.ones(())) if binding.priors else None
-            start = 1.0 if lengthscale is None else lengthscale
-            lengthscale = positive(start, prior, floor=min(SHORTEST, 0.5 * np.min(start)))
-        check_shape(lengthscale.raw, ((),), "lengthscale")
-        return dataclasses.replace(
-            self,
-            period=period,
-            lengthscale=lengthscale,
-            variance=bind_variance(self.variance, binding),
-            dims=self.bound_dims(binding.geometry),
-        )
+        start = start_of(self.lengthscale, 1.0, ((),), "lengthscale")
+        floor = min(SHORTEST, 0.5 * float(start))
+        lengthscale = bind_positive(self.lengthscale, start, binding, (1.0, 1.0), floor=floor)
+        numbers = super().bind_numbers(dims, binding)
+        return numbers | {"period": period, "lengthscale": lengthscale}
 
     def sum_of_products(self) -> tuple[Term, ...]:
-        one = dataclasses.replace(self, variance=np.ones(()), dims=(0,))
-        return (Term(self.variance, tuple(Factor((d,), one) for d in self.columns)),)
+        return self.product_over_inputs()
 
 
 class Linear(LeafKernel):
@@ -75,9 +71,7 @@ class Linear(LeafKernel):
     variance: Open = None
     origin: Open = None
 
-    def pair(
-        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-    ) -> Float[Array, "*batch"]:
+    def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
         variance, origin = self.per_input(self.variance), self.per_input(self.origin)
         products = (
             v * (x[..., d] - o) * (z[..., d] - o)
@@ -85,43 +79,19 @@ class Linear(LeafKernel):
         )
         return functools.reduce(jnp.add, products)
 
-    def bind(self, binding: Binding) -> Kernel:
-        dims = self.bound_dims(binding.geometry)
-        origin = bind_origin(self.origin, dims, binding, "Linear")
+    def bind_numbers(self, dims: tuple[int, ...], binding: Binding) -> dict[str, Any]:
         extent = binding.geometry.extent[list(dims)]
-        variance = bind_variance(self.variance, binding, scale=1.0 / extent**2)
-        return dataclasses.replace(self, variance=variance, origin=origin, dims=dims)
+        return {
+            "variance": bind_variance(self.variance, binding, scale=1.0 / extent**2),
+            "origin": bind_origin(self.origin, dims, binding, "Linear"),
+        }
 
     def sum_of_products(self) -> tuple[Term, ...]:
         variance, origin = self.per_input(self.variance), self.per_input(self.origin)
-        one = np.ones(())
         return tuple(
-            Term(v, (Factor((d,), Linear(variance=one, origin=o, dims=(0,))),))
+            Term(v, (Factor((d,), Linear(variance=np.ones(()), origin=o, dims=(0,))),))
             for d, v, o in zip(self.columns, variance, origin, strict=True)
         )
-
-
-class Constant(LeafKernel):
-    """A constant: the same unknown level everywhere.
-
-    >>> Constant(2.0)([[0.0]], [[5.0]])
-    array([[2.]])
-    """
-
-    variance: Open = None
-
-    def pair(
-        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-    ) -> Float[Array, "*batch"]:
-        shape = jnp.broadcast_shapes(x.shape[:-1], z.shape[:-1])
-        return jnp.broadcast_to(jnp.asarray(self.variance), shape)
-
-    def bind(self, binding: Binding) -> Kernel:
-        dims = self.bound_dims(binding.geometry)
-        return dataclasses.replace(self, variance=bind_variance(self.variance, binding), dims=dims)
-
-    def sum_of_products(self) -> tuple[Term, ...]:
-        return (Term(self.variance, ()),)
 
 
 class White(LeafKernel):
@@ -136,19 +106,12 @@ class White(LeafKernel):
 
     variance: Open = None
 
-    def pair(
-        self, x: Float[AnyArray, "*#batch d"], z: Float[AnyArray, "*#batch d"]
-    ) -> Float[Array, "*batch"]:
+    def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
         same = (x[..., d] == z[..., d] for d in self.columns)
         return jnp.where(functools.reduce(jnp.logical_and, same), self.variance, 0.0)
 
-    def bind(self, binding: Binding) -> Kernel:
-        dims = self.bound_dims(binding.geometry)
-        return dataclasses.replace(self, variance=bind_variance(self.variance, binding), dims=dims)
-
     def sum_of_products(self) -> tuple[Term, ...]:
-        one = White(variance=np.ones(()), dims=(0,))
-        return (Term(self.variance, tuple(Factor((d,), one) for d in self.columns)),)
+        return self.product_over_inputs()
 
 
 def has_white(kernel: Kernel) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from mrgp.data import Dataset, Observations
 from mrgp.models import MRGP, MRGPRN, CenterPoint, VBAgg
 from mrgp.plotting.coordinates import with_units
-from mrgp.supports import Boxes, Points, Polygons, Product, Support
+from mrgp.supports import Boxes, Points, Polygons, Products, Support
 
 Kind = Literal["gp", "constant", "sum", "layer", "mixture", "support", "observed"]
 
@@ -109,7 +109,7 @@ def _noun(support: Support) -> str:
         return "point"
     if isinstance(support, Boxes):
         return "interval" if support.dimension == 1 else "box"
-    parts = support.parts if isinstance(support, Product) else (support,)
+    parts = support.parts if isinstance(support, Products) else (support,)
     return "polygon" if any(isinstance(part, Polygons) for part in parts) else "region"
 
 

@@ -1,7 +1,7 @@
 """A support for prediction, as a fit or chains have it: numbers, covariates, centre, labels."""
 
 from mrgp.data import harmonise, rename_inputs
-from mrgp.data.axes import warn_of_plain_numbers
+from mrgp.data.harmony import warn_of_plain_numbers
 from mrgp.prediction.predictor import Predictor
 from mrgp.supports import Support, extend_all, same_fields
 

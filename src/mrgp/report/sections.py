@@ -16,7 +16,7 @@ from mrgp.plotting.learned import lengthscale_inputs, noise_sds, unit_of
 from mrgp.report.layout import Layout, written
 from mrgp.report.markup import chart, heading, lines, listing, paragraph, table
 from mrgp.report.verdicts import FEW, SAID, Check
-from mrgp.supports import Nodes, Points, Polygons, Product
+from mrgp.supports import Nodes, Points, Polygons, Products
 
 UNITS = "Lengths over places on Earth are in km, over time in the unit shown."
 RECIPES = {
@@ -65,7 +65,7 @@ def support_words(observed: Observations) -> str:
     support = observed.support
     if isinstance(support, Points):
         return "points"
-    parts = support.parts if isinstance(support, Product) else (support,)
+    parts = support.parts if isinstance(support, Products) else (support,)
     known = [noun for kind, noun in NOUNS.items() if any(isinstance(part, kind) for part in parts)]
     what = next(iter(known), "cells")
     return f"{support.kind}s over {what}"

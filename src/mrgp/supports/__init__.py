@@ -1,7 +1,6 @@
 """WHERE a value lives: points, nodes, boxes, polygons, products; quadrature; overlap clusters."""
 
 from mrgp.supports.axes import Axis, same_turn
-from mrgp.supports.base import Atoms, Kind, Partition, Support
 from mrgp.supports.clusters import Clusters, overlap_clusters
 from mrgp.supports.concat import concat
 from mrgp.supports.congruence import Shapes, congruent
@@ -9,7 +8,7 @@ from mrgp.supports.covariates import Field, Grid, extend_all, same_fields
 from mrgp.supports.geometry import Geometry, bounds_of
 from mrgp.supports.places import shared_places
 from mrgp.supports.polygons import Polygons, polygons
-from mrgp.supports.product import Product, product
+from mrgp.supports.product import Products, product
 from mrgp.supports.quadrature import (
     DEFAULT_RULE,
     GaussLegendre,
@@ -19,7 +18,8 @@ from mrgp.supports.quadrature import (
     along,
     gauss_legendre,
 )
-from mrgp.supports.regions import Boxes, Nodes, Points, boxes, intervals, nodes, points
+from mrgp.supports.regions import boxes, intervals, nodes, points
+from mrgp.supports.support import Atoms, Boxes, Kind, Nodes, Partition, Points, Support
 
 __all__ = [
     "DEFAULT_RULE",
@@ -37,7 +37,7 @@ __all__ = [
     "Partition",
     "Points",
     "Polygons",
-    "Product",
+    "Products",
     "Rule",
     "Shapes",
     "Sobol",

@@ -40,9 +40,13 @@ class Axis:
             )
         return other.step / self.step, (other.origin - self.origin) / self.step
 
+    def physical(self, x: Any) -> Any:
+        """Return what numbers stand for: seconds since 1970, or degrees."""
+        return self.origin + self.step * x
+
     def show(self, x: float) -> str:
         """Return what a number stands for, as one would type it: a date in UTC, or degrees."""
-        there = self.origin + self.step * float(x)
+        there = self.physical(float(x))
         if self.quantity == "time":
             return str(np.datetime64(round(there), "s")).removesuffix(":00")
         return f"{there:.5f}"

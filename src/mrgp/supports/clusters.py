@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from mrgp.supports.base import Support
 from mrgp.supports.components import Corners, Index, Links, by_appearance, components, ranges
 from mrgp.supports.concat import require_same_axes
 from mrgp.supports.footprints import NEGLIGIBLE, overlapping, rectangles
 from mrgp.supports.polygons import Polygons
-from mrgp.supports.product import Product
-from mrgp.supports.regions import Nodes
+from mrgp.supports.product import all_combinations, placed
+from mrgp.supports.support import Columns, Nodes, Support
 
 _AT_ONCE = 2**21
 
@@ -77,7 +76,8 @@ def overlap_clusters(supports: Iterable[Any], *, largest: int | None = None) -> 
     _check(supports, largest)
     sizes = [len(support) for support in supports]
     links = Links(sum(sizes))
-    regions = [_without_covariates(s, number) for number, s in enumerate(supports)]
+    own = supports[0].dimension - _added(supports[0])
+    regions = [_regions(s, number).of_inputs(own) for number, s in enumerate(supports)]
     pieces = _all_pieces(regions, supports[0].input_names)
     _join_boxes(pieces, links)
     _join_polygons(pieces, links)
@@ -129,30 +129,42 @@ class _Pieces(NamedTuple):
     corners: tuple[Corners, Corners]
     shape: Index
     shapes: np.ndarray
-    columns: tuple[int, ...]
+    plane: Columns
 
 
 class _Regions(NamedTuple):
-    """Regions as up to s boxes each, and polygons where there are any, over some columns."""
+    """Regions as up to s boxes each; where there is a plane of two inputs, polygons in it."""
 
     lower: Float[np.ndarray, "n s d"]
     upper: Float[np.ndarray, "n s d"]
     used: np.ndarray
-    shapes: np.ndarray | None = None
-    columns: tuple[int, ...] = ()
+    shapes: np.ndarray
+    plane: Columns = ()
 
-
-def _without_covariates(support: Support, number: int) -> _Regions:
-    """Write a support as boxes and polygons over the inputs that are no covariates."""
-    made, own = _regions(support, number), support.dimension - _added(support)
-    return made._replace(lower=made.lower[..., :own], upper=made.upper[..., :own])
+    def of_inputs(self, count: int) -> "_Regions":
+        """Leave out the inputs after the first, which are covariates."""
+        return self._replace(lower=self.lower[..., :count], upper=self.upper[..., :count])
 
 
 def _regions(support: Support, number: int) -> _Regions:
     """Write a support as boxes and polygons."""
-    if isinstance(support, Product):
-        parts = [_regions(part, number) for part in support.parts]
-        return _product(parts, support.columns, number)
+    members = [(_member(part, number), columns) for part, columns in support.members]
+    shaped = [(part, columns) for part, columns in members if part.plane]
+    if len(shaped) > 1:
+        raise ValueError(
+            f"overlap_clusters: support number {number} is a product of several polygons; only one"
+            " factor of a product may be a polygon."
+        )
+    some, own = (shaped or members)[0]
+    plane = tuple(own[d] for d in some.plane)
+    groups = tuple(columns for _, columns in members)
+    lower, upper, used = all_combinations([part[:3] for part, _ in members])
+    corners = (placed(corner, groups) for corner in (lower, upper))
+    return _Regions(*corners, np.logical_and.reduce(used), some.shapes, plane)
+
+
+def _member(support: Support, number: int) -> _Regions:
+    """Write a support that is no product; of nodes, the regions that they stand for."""
     if isinstance(support, Polygons):
         if support.outlines is None:
             raise ValueError(
@@ -163,73 +175,40 @@ def _regions(support: Support, number: int) -> _Regions:
         used = np.ones((len(support), 1), bool)
         return _Regions(lower, upper, used, support.outlines.shapes, (0, 1))
     if isinstance(support, Nodes) and support.solid:
-        return _origin(support, number)
-    atoms = support.atoms()
-    used = np.asarray(atoms.weights) != 0
-    return _Regions(np.asarray(atoms.lower), np.asarray(atoms.upper), used | ~used.any(1)[:, None])
-
-
-def _origin(support: Nodes, number: int) -> _Regions:
-    """Write the regions that nodes stand for; the covariates that came later are zero."""
-    if support.origin is None:
-        raise ValueError(
-            f"overlap_clusters: support number {number} has nodes that stand for regions, which"
-            " they no longer know, as after quadrature, or in a copy moved to other axes or by"
-            " affine or shift. Give the regions before that; add covariates and weights after"
-            " Dataset([...]) has brought all to common axes."
-        )
-    made = _regions(support.origin.regions, number)
-    later = ((0, 0), (0, 0), (0, support.dimension - made.lower.shape[-1]))
-    return made._replace(lower=np.pad(made.lower, later), upper=np.pad(made.upper, later))
-
-
-def _product(parts: list[_Regions], columns: tuple[tuple[int, ...], ...], number: int) -> _Regions:
-    counts = [part.used.shape[1] for part in parts]
-    index = np.indices(counts).reshape(len(counts), -1)
-    order = np.argsort(np.concatenate([np.array(c) for c in columns]))
-    lower, upper, used = (
-        [getattr(part, name)[:, i] for part, i in zip(parts, index, strict=True)]
-        for name in ("lower", "upper", "used")
-    )
-    shaped = [(p, c) for p, c in zip(parts, columns, strict=True) if p.shapes is not None]
-    if len(shaped) > 1:
-        raise ValueError(
-            f"overlap_clusters: support number {number} is a product of several polygons; only one"
-            " factor of a product may be a polygon."
-        )
-    shapes, where = None, ()
-    if shaped:
-        ((part, names),) = shaped
-        shapes, where = part.shapes, tuple(names[d] for d in part.columns)
-    return _Regions(
-        np.concatenate(lower, -1)[..., order],
-        np.concatenate(upper, -1)[..., order],
-        np.logical_and.reduce(used),
-        shapes,
-        where,
-    )
+        if support.origin is None:
+            raise ValueError(
+                f"overlap_clusters: support number {number} has nodes that stand for regions, which"
+                " they no longer know, as after quadrature, or in a copy moved to other axes or by"
+                " affine or shift. Give the regions before that; add covariates and weights after"
+                " Dataset([...]) has brought all to common axes."
+            )
+        made = _regions(support.origin.regions, number)
+        # The covariates that came later are zero.
+        later = ((0, 0), (0, 0), (0, support.dimension - made.lower.shape[-1]))
+        return made._replace(lower=np.pad(made.lower, later), upper=np.pad(made.upper, later))
+    lower, upper, weights = (np.asarray(array) for array in support.atoms()[:3])
+    used = weights != 0
+    return _Regions(lower, upper, used | ~used.any(1)[:, None], np.full(len(used), None))
 
 
 def _all_pieces(found: list[_Regions], names: tuple[str, ...]) -> _Pieces:
     """Write all regions as pieces, numbered through the sources."""
-    shaped = {part.columns for part in found if part.shapes is not None}
-    if len(shaped) > 1:
-        over = " and over ".join(str(tuple(names[d] for d in c)) for c in sorted(shaped))
+    planes = {part.plane for part in found if part.plane}
+    if len(planes) > 1:
+        over = " and over ".join(str(tuple(names[d] for d in plane)) for plane in sorted(planes))
         raise ValueError(
             f"overlap_clusters: all polygons need the same inputs; got some over {over}."
         )
+    lower, upper = (
+        np.concatenate([getattr(part, end)[part.used] for part in found])
+        for end in ("lower", "upper")
+    )
     starts = np.cumsum([0, *(len(part.used) for part in found)])
-    region = [np.nonzero(part.used)[0] + start for part, start in zip(found, starts, strict=False)]
-    lower = np.concatenate([part.lower[part.used] for part in found])
-    upper = np.concatenate([part.upper[part.used] for part in found])
-    shapes = np.empty(starts[-1], object)
-    for part, start in zip(found, starts, strict=False):
-        if part.shapes is not None:
-            shapes[start : start + len(part.shapes)] = part.shapes
-    shape, shapes = _distinct(shapes)
-    number = np.concatenate(region)
-    columns = shaped.pop() if shaped else ()
-    return _Pieces(number, (lower, upper), _integers(lower, upper), shape[number], shapes, columns)
+    rows = [np.nonzero(part.used)[0] + start for part, start in zip(found, starts, strict=False)]
+    region = np.concatenate(rows)
+    shape, shapes = _distinct(np.concatenate([part.shapes for part in found]))
+    plane = planes.pop() if planes else ()
+    return _Pieces(region, (lower, upper), _integers(lower, upper), shape[region], shapes, plane)
 
 
 def _distinct(shapes: np.ndarray) -> tuple[Index, np.ndarray]:
@@ -271,11 +250,11 @@ def _join_polygons(pieces: _Pieces, links: Links) -> None:
     these are compared once. Pieces of one footprint, or of two that overlap, overlap where their
     sides along the other inputs do.
     """
-    if not pieces.columns:
+    if not pieces.plane:
         return
     footprint, shapes = _footprints(pieces)
     polygons = np.arange(len(pieces.shapes))
-    others = [d for d in range(pieces.corners[0].shape[1]) if d not in pieces.columns]
+    others = [d for d in range(pieces.corners[0].shape[1]) if d not in pieces.plane]
     if not others:
         planar = Links(len(shapes))
         collections.deque(overlapping(shapes, len(polygons), planar), maxlen=0)
@@ -297,7 +276,7 @@ def _join_polygons(pieces: _Pieces, links: Links) -> None:
 
 def _footprints(pieces: _Pieces) -> tuple[Index, np.ndarray]:
     """Return the footprint of each piece, and the geometries of all: polygons, then boxes."""
-    polygons, columns = len(pieces.shapes), list(pieces.columns)
+    polygons, columns = len(pieces.shapes), list(pieces.plane)
     footprint, plain = pieces.shape.copy(), np.flatnonzero(pieces.shape < 0)
     corners = np.hstack([corner[plain][:, columns] for corner in pieces.corners])
     _, first, index = np.unique(corners, axis=0, return_index=True, return_inverse=True)

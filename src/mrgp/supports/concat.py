@@ -5,12 +5,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mrgp.supports.base import Support
 from mrgp.supports.covariates import same_fields
-from mrgp.supports.origins import Origin
 from mrgp.supports.polygons import Polygons, concat_polygons
-from mrgp.supports.product import Product
-from mrgp.supports.regions import Boxes, Nodes, Points, join_nodes
+from mrgp.supports.product import Products
+from mrgp.supports.regions import join_nodes
+from mrgp.supports.support import Boxes, Nodes, Origin, Points, Rectangular, Support, from_sides
 
 
 def concat(*supports: Support) -> Support:
@@ -34,12 +33,12 @@ def concat(*supports: Support) -> Support:
     for other in supports[1:]:
         _check_pair(supports[0], other)
     polygons = [s for s in supports if isinstance(s, Polygons)]
-    products = [s for s in supports if isinstance(s, Product)]
+    products = [s for s in supports if isinstance(s, Products)]
     if len(polygons) == len(supports):
         return concat_polygons(polygons)
     if products:
         return _concat_products(products, len(supports))
-    if all(isinstance(s, Points | Boxes) for s in supports):
+    if all(isinstance(s, Rectangular) for s in supports):
         return _concat_boxes(supports)
     if any(isinstance(s, Boxes | Polygons) or s.solid != supports[0].solid for s in supports):
         raise ValueError(
@@ -89,17 +88,14 @@ def _joint_origin(supports: Sequence[Support]) -> Origin | None:
 
 
 def _concat_boxes(supports: tuple[Support, ...]) -> Support:
-    lower = np.concatenate([s.bounds[0] for s in supports])
-    upper = np.concatenate([s.bounds[1] for s in supports])
+    lower, upper = (np.concatenate([s.bounds[side] for s in supports]) for side in (0, 1))
     total = np.concatenate([s.total for s in supports])
-    labels = supports[0].labels
-    if all(isinstance(s, Points) for s in supports):
-        return Points(lower, total, **labels)
-    flat = tuple(bool(f) for f in (lower == upper).all(0))
-    return Boxes(lower, upper, total, flat, **labels)
+    flat = tuple((lower == upper).all(0).tolist())
+    form = Points if all(isinstance(s, Points) for s in supports) else Boxes
+    return from_sides(form, lower, upper, total, flat, **supports[0].labels)
 
 
-def _concat_products(products: list[Product], count: int) -> Product:
+def _concat_products(products: list[Products], count: int) -> Products:
     first = products[0]
     if len(products) < count or any(p.columns != first.columns for p in products):
         raise ValueError(
@@ -107,4 +103,4 @@ def _concat_products(products: list[Product], count: int) -> Product:
             " into nodes first, for example support.quadrature(mrgp.GaussLegendre(5))."
         )
     rows = zip(*(p.parts for p in products), strict=True)
-    return Product(tuple(concat(*parts) for parts in rows), first.columns, **first.labels)
+    return Products(tuple(concat(*parts) for parts in rows), first.columns, **first.labels)

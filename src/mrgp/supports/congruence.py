@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from mrgp._types import AnyArray
-from mrgp.supports.base import Support
 from mrgp.supports.components import by_appearance
-from mrgp.supports.product import Product
+from mrgp.supports.product import Products
+from mrgp.supports.support import Support
 
 MOST_SHAPES = 256
 TOLERANCE = 1e-9
@@ -44,7 +44,7 @@ def congruent(support: Support, most: int = MOST_SHAPES) -> Shapes | None:
     """
     if len(support) == 0:
         return None
-    parts = support.parts if isinstance(support, Product) else (support,)
+    parts = support.parts if isinstance(support, Products) else (support,)
     codes = np.zeros(len(support), np.int64)
     for part in parts:
         codes = _mixed(codes, _codes(part))

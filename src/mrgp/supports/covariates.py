@@ -9,16 +9,24 @@ from jaxtyping import Float
 from scipy.interpolate import RegularGridInterpolator
 
 from mrgp.supports.axes import Axis, same_turn
-from mrgp.supports.base import Interpolation, Kind, Partition, Support, check_inputs
-from mrgp.supports.origins import Origin
 from mrgp.supports.product import of_parts
 from mrgp.supports.quadrature import Midpoint, Rule
-from mrgp.supports.regions import Boxes, Nodes, Points
+from mrgp.supports.regions import check_inputs
+from mrgp.supports.support import (
+    Columns,
+    Interpolation,
+    Nodes,
+    Origin,
+    Rectangular,
+    Support,
+    from_sides,
+)
 
 FIELD_RULE = Midpoint(5)
 """Fields such as land use are rough: evenly spread nodes see them best."""
 
 _EPOCH = np.datetime64("1970-01-01T00:00:00", "ns")
+_SECOND = np.timedelta64(1, "s")
 _NO_WEIGHT = 1e-9
 
 
@@ -42,24 +50,19 @@ class Grid:
     def __call__(self, x: Float[np.ndarray, "k d"]) -> Float[np.ndarray, "k c"]:
         """Interpolate at the rows of x; NaN outside the grid and beside missing values."""
         inside = [_into_range(column, c) for column, c in zip(x.T, self.coordinates, strict=True)]
-        places = np.stack(inside, -1)
         missing = np.isnan(self.values)
-        found = self._look_up(np.where(missing, 0.0, self.values), places)
+        found = self._look_up(np.where(missing, 0.0, self.values), inside)
         if missing.any():
             # A missing neighbour of no weight does not spoil the value at a centre.
-            found[self._look_up(missing.astype(np.float64), places) > _NO_WEIGHT] = np.nan
+            found[self._look_up(missing.astype(np.float64), inside) > _NO_WEIGHT] = np.nan
         return found
 
-    def _look_up(
-        self, values: Float[np.ndarray, "c *g"], x: Float[np.ndarray, "k d"]
-    ) -> Float[np.ndarray, "k c"]:
-        table = RegularGridInterpolator(
-            self.coordinates, np.moveaxis(values, 0, -1), method=self.method, bounds_error=False
-        )
-        return table(x)
+    def _look_up(self, values: np.ndarray, x: list[np.ndarray]) -> Float[np.ndarray, "k c"]:
+        last = np.moveaxis(values, 0, -1)
+        found = RegularGridInterpolator(self.coordinates, last, self.method, bounds_error=False)
+        return found(np.stack(x, -1))
 
-    def same(self, other: Any) -> bool:
-        """Tell whether another grid has the same values at the same places."""
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, Grid) or (self.dated, self.method) != (other.dated, other.method):
             return False
         mine, others = ((*g.coordinates, g.values) for g in (self, other))
@@ -115,6 +118,11 @@ class Field:
         return tuple(support.input_names.index(name) for name in self.inputs)
 
     @property
+    def on_grid(self) -> bool:
+        """Whether the field is a grid, which is looked up in dates and degrees."""
+        return isinstance(self.source, Grid)
+
+    @property
     def label(self) -> str:
         """The field in words, for messages."""
         return f"The field {', '.join(map(repr, self.names))}"
@@ -123,84 +131,29 @@ class Field:
         """Tell whether another field is the same function of the same inputs."""
         if (self.names, self.inputs) != (other.names, other.inputs):
             return False
-        alike = isinstance(self.source, Grid) and self.source.same(other.source)
-        return alike or self.source == other.source
-
-    def sample(
-        self, x: Float[np.ndarray, "n s c"], names: tuple[str, ...], axes: tuple[Axis | None, ...]
-    ) -> Float[np.ndarray, "n s f"]:
-        """Return the field at nodes, whose columns are as the field is given them."""
-        flat = x.reshape(-1, x.shape[-1])
-        if isinstance(self.source, Grid):
-            columns = [
-                _physical(flat[:, d], axes[d], self.source, d, f"{self.label}, input {name!r}")
-                for d, name in enumerate(names)
-            ]
-            values = self.source(np.stack(columns, -1))
-        else:
-            values = np.asarray(self.source(flat), dtype=np.float64)
-            values = values[:, None] if values.ndim == 1 else values
-            if values.shape != (len(flat), len(self.names)):
-                raise ValueError(
-                    f"{self.label}: the function must return shape ({len(flat)},"
-                    f" {len(self.names)}) for {len(flat)} nodes; got {values.shape}."
-                )
-        return values.reshape(*x.shape[:-1], len(self.names))
-
-    def require_finite(self, values: np.ndarray, x: np.ndarray, used: np.ndarray) -> None:
-        """Refuse missing values at nodes that count, naming the field and the place."""
-        for i, name in enumerate(self.names):
-            bad = ~np.isfinite(values[..., i]) & used
-            if bad.any():
-                row, node = np.argwhere(bad)[0]
-                place = ", ".join(f"{v:.6g}" for v in x[row, node])
-                raise ValueError(
-                    f"The field {name!r} is missing (NaN, or outside its grid) at {bad.sum()} of"
-                    f" {used.sum()} nodes, in {bad.any(1).sum()} of {len(bad)} regions, first in"
-                    f" region {row} at ({place}). Fill it in there, or drop those regions."
-                )
+        return self.source == other.source
 
     def extend(self, support: Support, rule: Rule = FIELD_RULE) -> Support:
         """Add the field's values as further inputs of a support."""
         labels = self._extended_labels(support)
-        used, rest = self._split(support)
-        if isinstance(support, Points):
-            extra = self._at(support, used, support.x[:, None, list(used)])[:, 0]
-            return Points(np.concatenate([support.x, extra], 1), support.weights, **labels)
-        if isinstance(support, Boxes) and all(support.flat[d] for d in used):
-            extra = self._at(support, used, support.lower[:, None, list(used)])[:, 0]
-            lower, upper = (np.concatenate([b, extra], 1) for b in support.bounds)
-            flat = (*support.flat, *(True for _ in self.names))
-            return Boxes(lower, upper, support.weights, flat, **labels)
-        whole, others = _apart(support, used, rest, rule)
-        extra = self._at(support, used, whole.x, whole.weights)
-        x = np.concatenate([whole.x, extra], -1)
-        nodes = dataclasses.replace(whole, x=x)
-        if not others:
-            return dataclasses.replace(nodes, **labels)
-        new = tuple(range(support.dimension, support.dimension + len(self.names)))
-        return of_parts([(nodes, (*used, *new)), *((o, rest) for o in others)], labels)
+        used, nodes, others = self._apart(support, rule)
+        x = np.concatenate([nodes.x, self._at(support, used, nodes)], -1)
+        return _together(support, used, dataclasses.replace(nodes, x=x), others, labels)
 
     def weight(self, support: Support, rule: Rule = FIELD_RULE) -> Support:
         """Multiply the weights of a support by the field, as at the nodes of a rule."""
-        used, rest = self._split(support)
-        if isinstance(support, Points | Boxes) and all(support.pointlike[d] for d in used):
-            x = np.asarray(support.bounds[0])[:, None, list(used)]
-            weights = np.asarray(support.weights)[:, None]
-            weights = self._weighted(support, used, x, weights, support.kind)
-            return dataclasses.replace(support, weights=weights[:, 0])
-        whole, others = _apart(support, used, rest, rule)
-        weights = self._weighted(support, used, whole.x, np.asarray(whole.weights), whole.kind)
-        nodes = dataclasses.replace(whole, weights=weights)
-        if not others:
-            return dataclasses.replace(nodes, **support.labels)
-        return of_parts([(nodes, used), *((o, rest) for o in others)], support.labels)
+        used, nodes, others = self._apart(support, rule)
+        counts = np.asarray(nodes.weights) != 0
+        density = np.where(counts, self._at(support, used, nodes)[..., 0], 0.0)
+        self._require_density(density)
+        weights = nodes.weights * density
+        if nodes.kind == "mean":
+            weights = weights / weights.sum(1, keepdims=True)
+        nodes = dataclasses.replace(nodes, weights=weights)
+        return _together(support, used, nodes, others, support.labels)
 
-    def _weighted(
-        self, support: Support, used: tuple[int, ...], x: Any, given: np.ndarray, kind: Kind
-    ) -> Float[np.ndarray, "n s"]:
-        """Return weights times the field at nodes over the columns `used`."""
-        density = np.where(given != 0, self._at(support, used, x, given)[..., 0], 0.0)
+    def _require_density(self, density: Float[np.ndarray, "n s"]) -> None:
+        """Refuse weights that are negative, or zero all over a region."""
         if np.any(density < 0):
             row = int(np.argmax((density < 0).any(1)))
             raise ValueError(
@@ -213,10 +166,6 @@ class Field:
                 f"{self.label} is zero all over region {np.argmax(empty)}, which then has no"
                 " weighted mean or total. Drop the region."
             )
-        weights = given * density
-        if kind == "mean":
-            weights = weights / weights.sum(1, keepdims=True)
-        return weights
 
     def _extended_labels(self, support: Support) -> dict[str, Any]:
         """Return the labels of a support with the field's columns."""
@@ -228,32 +177,97 @@ class Field:
             )
         names = (*support.input_names, *self.names)
         check_inputs(names, len(names), "with_covariates")
-        axes = (*(support.axes or (None,) * support.dimension), *(None for _ in self.names))
-        return support.labels | {
-            "inputs": names,
-            "axes": axes if any(axes) else None,
-            "covariates": (*(support.covariates or ()), self),
-        }
+        axes = (*support.input_axes, *(None for _ in self.names)) if support.axes else None
+        covariates = (*(support.covariates or ()), self)
+        return support.labels | {"inputs": names, "axes": axes, "covariates": covariates}
 
-    def _at(
-        self, support: Support, used: tuple[int, ...], x: Any, weights: Any = None
-    ) -> Float[np.ndarray, "n s f"]:
+    def _apart(
+        self, support: Support, rule: Rule
+    ) -> tuple[Columns, Nodes, tuple[Support, ...] | None]:
+        """Return the columns that become nodes, these nodes, and what stays as it is.
+
+        The nodes keep the regions that they are laid out in. Nothing stays where all of these are
+        points: then there is one node a region, and no other.
+        """
+        wanted = set(self.columns(support))
+        used = tuple(sorted(d for block in support.blocks if wanted & set(block) for d in block))
+        if isinstance(support, Rectangular) and all(support.pointlike[d] for d in used):
+            x = np.asarray(support.bounds[0])[:, None, list(used)]
+            return used, Nodes(x, np.asarray(support.weights)[:, None], kind=support.kind), None
+        rest = tuple(d for d in range(support.dimension) if d not in used)
+        whole, *others = support.factors((used, rest)) if rest else (support,)
+        nodes = whole.quadrature(rule)
+        origin = getattr(whole, "origin", None) or (Origin(whole) if nodes.solid else None)
+        x, weights = np.asarray(nodes.x), np.asarray(nodes.weights)
+        made = Nodes(x, weights, wide=nodes.solid, origin=origin, kind=whole.kind)
+        return used, made, tuple(others)
+
+    def _at(self, support: Support, used: Columns, nodes: Nodes) -> Float[np.ndarray, "n s f"]:
         """Sample at nodes over the columns `used`; padding takes the value of a used node."""
         columns = self.columns(support)
-        names = tuple(support.input_names[d] for d in columns)
-        axes = tuple((support.axes or (None,) * support.dimension)[d] for d in columns)
-        x = np.asarray(x)[..., [used.index(d) for d in columns]]
-        values = self.sample(x, names, axes)
-        counts = np.ones(x.shape[:2], bool) if weights is None else np.asarray(weights) != 0
-        self.require_finite(values, x, counts)
+        x = np.asarray(nodes.x)[..., [used.index(d) for d in columns]]
+        flat = x.reshape(-1, x.shape[-1])
+        values = self._look_up(flat, support, columns) if self.on_grid else self._call(flat)
+        values = values.reshape(*x.shape[:-1], len(self.names))
+        counts = np.asarray(nodes.weights) != 0
+        counts |= ~counts.any(1, keepdims=True)
+        self._require_finite(values, x, counts)
         first = np.take_along_axis(values, np.argmax(counts, 1)[:, None, None], 1)
         return np.where(counts[..., None], values, first)
 
-    def _split(self, support: Support) -> Partition:
-        """Return the columns that become nodes, and the rest where it can stay apart."""
-        wanted = set(self.columns(support))
-        used = tuple(sorted(d for block in support.blocks if wanted & set(block) for d in block))
-        return used, tuple(d for d in range(support.dimension) if d not in used)
+    def _look_up(
+        self, x: Float[np.ndarray, "k c"], support: Support, columns: Columns
+    ) -> Float[np.ndarray, "k f"]:
+        """Find places in the grid, in the dates and degrees that their numbers stand for."""
+        found = []
+        for i, d in enumerate(columns):
+            where = f"{self.label}, input {support.input_names[d]!r}"
+            found.append(_physical(x[:, i], support.input_axes[d], self.source, i, where))
+        return self.source(np.stack(found, -1))
+
+    def _call(self, x: Float[np.ndarray, "k c"]) -> Float[np.ndarray, "k f"]:
+        values = np.asarray(self.source(x), dtype=np.float64)
+        values = values[:, None] if values.ndim == 1 else values
+        if values.shape != (len(x), len(self.names)):
+            raise ValueError(
+                f"{self.label}: the function must return shape ({len(x)}, {len(self.names)}) for"
+                f" {len(x)} nodes; got {values.shape}."
+            )
+        return values
+
+    def _require_finite(self, values: np.ndarray, x: np.ndarray, used: np.ndarray) -> None:
+        """Refuse missing values at nodes that count, naming the field and the place."""
+        for i, name in enumerate(self.names):
+            bad = ~np.isfinite(values[..., i]) & used
+            if bad.any():
+                row, node = np.argwhere(bad)[0]
+                place = ", ".join(f"{v:.6g}" for v in x[row, node])
+                raise ValueError(
+                    f"The field {name!r} is missing (NaN, or outside its grid) at {bad.sum()} of"
+                    f" {used.sum()} nodes, in {bad.any(1).sum()} of {len(bad)} regions, first in"
+                    f" region {row} at ({place}). Fill it in there, or drop those regions."
+                )
+
+
+def _together(
+    support: Support,
+    used: Columns,
+    nodes: Nodes,
+    others: tuple[Support, ...] | None,
+    labels: dict[str, Any],
+) -> Support:
+    """Put nodes over the columns `used`, and over new ones, back into the support."""
+    new = nodes.dimension - len(used)
+    if others is None:
+        extra = nodes.x[:, 0, len(used) :]
+        lower, upper = (np.concatenate([bound, extra], 1) for bound in support.bounds)
+        flat = (*support.pointlike, *(True,) * new)
+        return from_sides(type(support), lower, upper, nodes.weights[:, 0], flat, **labels)
+    if not others:
+        return dataclasses.replace(nodes, **labels)
+    added = range(support.dimension, support.dimension + new)
+    rest = tuple(d for d in range(support.dimension) if d not in used)
+    return of_parts([(nodes, (*used, *added)), *((o, rest) for o in others)], labels)
 
 
 def extend_all(
@@ -286,21 +300,6 @@ def same_fields(first: tuple[Field, ...] | None, second: tuple[Field, ...] | Non
     return len(mine) == len(others) and all(a is b or a.same(b) for a, b in pairs)
 
 
-def _apart(
-    support: Support, used: tuple[int, ...], rest: tuple[int, ...], rule: Rule
-) -> tuple[Nodes, list[Support]]:
-    """Return nodes over the columns `used`, and what stays as it is over the rest.
-
-    The nodes keep the regions that they are laid out in.
-    """
-    whole, *others = support.factors((used, rest)) if rest else (support,)
-    nodes = whole.quadrature(rule)
-    atoms = nodes.atoms()
-    x, weights = np.asarray(atoms.lower), np.asarray(atoms.weights)
-    origin = getattr(whole, "origin", None) or (Origin(whole) if nodes.solid else None)
-    return Nodes(x, weights, wide=nodes.solid, origin=origin, kind=whole.kind), others
-
-
 def _from_xarray(source: Any, names: Any, inputs: Any, method: str) -> Field:
     if inputs is not None:
         raise ValueError("inputs= belongs to functions; a grid's dimensions name its inputs.")
@@ -316,14 +315,11 @@ def _from_xarray(source: Any, names: Any, inputs: Any, method: str) -> Field:
             " least two cells along one of the inputs."
         )
     stack = np.stack([a.transpose(*dims).values.astype(np.float64) for a in arrays])
-    coordinates, dated = [], []
-    for i, dim in enumerate(dims):
-        coordinate, dates = _coordinate(arrays[0], dim)
-        order = np.argsort(coordinate)
-        coordinates.append(coordinate[order])
-        dated.append(dates)
-        stack = np.take(stack, order, axis=i + 1)
-    return Field(names, dims, Grid(tuple(coordinates), tuple(dated), stack, method))
+    coordinates, dated = zip(*(_coordinate(arrays[0], dim) for dim in dims), strict=True)
+    order = [np.argsort(c) for c in coordinates]
+    stack = stack[np.ix_(range(len(stack)), *order)]
+    ascending = tuple(c[o] for c, o in zip(coordinates, order, strict=True))
+    return Field(names, dims, Grid(ascending, dated, stack, method))
 
 
 def _field_names(arrays: list[Any], names: Any) -> tuple[str, ...]:
@@ -356,17 +352,13 @@ def _coordinate(array: Any, dim: str) -> tuple[Float[np.ndarray, " g"], bool]:
         raise TypeError(
             f"The grid's coordinates along {dim!r} must be numbers or dates; got {values.dtype}."
         )
-    coordinate = _seconds(values) if dated else values.astype(np.float64)
+    coordinate = (values - _EPOCH) / _SECOND if dated else values.astype(np.float64)
     if not np.isfinite(coordinate).all() or len(np.unique(coordinate)) < len(coordinate):
         raise ValueError(
             f"The grid's coordinates along {dim!r} are not all different and finite. Drop the cells"
             " that are there twice or have none."
         )
     return coordinate, dated
-
-
-def _seconds(dates: np.ndarray) -> np.ndarray:
-    return (dates - _EPOCH) / np.timedelta64(1, "s")
 
 
 def _physical(column: np.ndarray, axis: Axis | None, grid: Grid, d: int, where: str) -> np.ndarray:
@@ -384,7 +376,7 @@ def _physical(column: np.ndarray, axis: Axis | None, grid: Grid, d: int, where: 
         )
     if axis is None:
         return column
-    values = axis.origin + axis.step * column
+    values = axis.physical(column)
     if axis.quantity != "longitude":
         return values
     # Grids count degrees from -180 or from 0: the same place is a turn away.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from mrgp.supports.base import Support
+from mrgp.supports.support import Support
 
 
 @dataclasses.dataclass(frozen=True)

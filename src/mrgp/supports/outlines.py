@@ -1,6 +1,7 @@
 """Outlines of polygons: read, repaired, and cut into pieces by a grid (theory 1.1)."""
 
 import dataclasses
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -13,8 +14,9 @@ POLYGON, COLLECTION = 3, 7
 """Numbers of shapely's types: single geometries go up to polygons."""
 
 _SPECK = 1e-12
-_TILE = 8
-_CELLS_AT_ONCE = 2**17
+_FAR = 2**62
+_CUTS = 12
+_AT_ONCE = 2**10
 
 
 def require_shapely() -> ModuleType:
@@ -116,14 +118,14 @@ def _single(shapes: np.ndarray) -> np.ndarray:
 
 
 class _Tiles(NamedTuple):
-    """Polygons, or what of them lies in a range of cells from `first` up to `stop`."""
+    """What of polygons lies in a range of cells, from `first` up to `stop`."""
 
     owner: Int[np.ndarray, " k"]
     shape: np.ndarray
     first: Int[np.ndarray, "k 2"]
     stop: Int[np.ndarray, "k 2"]
 
-    def take(self, rows: np.ndarray) -> "_Tiles":
+    def take(self, rows: np.ndarray | slice) -> "_Tiles":
         return _Tiles(*(field[rows] for field in self))
 
 
@@ -134,92 +136,77 @@ def cut(shapes: np.ndarray, spacing: Float[np.ndarray, " n"]) -> Pieces:
     of the polygons.
     """
     shapely = require_shapely()
-    tiles = _tiles(shapes, spacing)
-    shapely.prepare(tiles.shape)
-    cells = (tiles.stop - tiles.first).prod(1)
-    chunk = np.cumsum(cells) // _CELLS_AT_ONCE
-    found = [_pieces(tiles.take(chunk == c), spacing) for c in np.unique(chunk)]
+    anywhere = np.full((len(shapes), 2), _FAR)
+    tiles = _fitted(_Tiles(np.arange(len(shapes)), shapes, -anywhere, anywhere), spacing)
+    found = list(_pieces(tiles, spacing))
     owner, x, area = (np.concatenate(fields) for fields in zip(*found, strict=True))
     whole = shapely.area(shapes)
     # Rounding in the outlines leaves specks beyond the edges of cells.
-    kept = area > _SPECK * whole[owner]
-    owner, x, area = owner[kept], x[kept], area[kept]
-    order = np.argsort(owner, kind="stable")
+    kept = np.flatnonzero(area > _SPECK * whole[owner])
+    order = kept[np.argsort(owner[kept], kind="stable")]
     owner, x, area = owner[order], x[order], area[order]
     exact = whole / np.bincount(owner, area, len(shapes))
     return Pieces(owner, x, area * exact[owner])
 
 
-def _tiles(shapes: np.ndarray, spacing: Float[np.ndarray, " n"]) -> _Tiles:
-    """Cut polygons that extend over many cells into tiles of fewer.
+def _pieces(tiles: _Tiles, spacing: Float[np.ndarray, " n"]) -> Iterator[Pieces]:
+    """Cut tiles into ever smaller ones, down to single cells; those that lie inside stay whole.
 
     A cell then meets a small part of a long outline, and no cell is looked at far from it.
     """
-    pending = _shrunk(np.arange(len(shapes)), shapes, spacing)
-    done = []
-    while len(pending.owner):
-        large = (pending.stop - pending.first).prod(1) > _TILE**2
-        done.append(pending.take(~large))
-        pending = _halves(pending.take(large), spacing)
-    return _Tiles(*(np.concatenate(fields) for fields in zip(*done, strict=True)))
+    for start in range(0, len(tiles.owner), _AT_ONCE):
+        some = tiles.take(slice(start, start + _AT_ONCE))
+        single = (some.stop - some.first).prod(1) == 1
+        yield _clipped(some.take(single))
+        inside, border = _smaller(some.take(~single), spacing)
+        yield _squares(inside, spacing)
+        yield from _pieces(border, spacing)
 
 
-def _shrunk(owner: np.ndarray, shapes: np.ndarray, spacing: np.ndarray) -> _Tiles:
-    bounds = require_shapely().bounds(shapes) / spacing[owner, None]
-    first = np.floor(bounds[:, :2]).astype(np.int64)
-    stop = np.maximum(np.ceil(bounds[:, 2:]).astype(np.int64), first + 1)
-    return _Tiles(owner, shapes, first, stop)
-
-
-def _halves(tiles: _Tiles, spacing: np.ndarray) -> _Tiles:
+def _smaller(tiles: _Tiles, spacing: Float[np.ndarray, " n"]) -> tuple[_Tiles, _Tiles]:
+    """Cut tiles along both sides; return the parts inside the shapes, and those across borders."""
     shapely = require_shapely()
-    row, side = np.arange(len(tiles.owner)), np.argmax(tiles.stop - tiles.first, 1)
-    middle = (tiles.first + tiles.stop)[row, side] // 2
-    edge, made = middle * spacing[tiles.owner], []
-    for corner, end in ((2, "stop"), (0, "first")):
-        bounds = shapely.bounds(tiles.shape)
-        bounds[row, corner + side] = edge
-        limits = tiles._asdict()
-        limits[end] = limits[end].copy()
-        limits[end][row, side] = middle
-        shape = shapely.intersection(tiles.shape, shapely.box(*bounds.T))
-        for n in np.flatnonzero(shapely.get_type_id(shape) == COLLECTION):
-            shape[n] = _areas(shape[n])
-        some = shapely.area(shape) > 0
-        half = _shrunk(tiles.owner[some], shape[some], spacing)
-        # Rounding may carry an edge over the cut; the cell beyond belongs to the other half.
-        first = np.clip(half.first, limits["first"][some], limits["stop"][some] - 1)
-        stop = np.clip(half.stop, first + 1, limits["stop"][some])
-        made.append(half._replace(first=first, stop=stop))
-    return _Tiles(*(np.concatenate(fields) for fields in zip(*made, strict=True)))
+    shapely.prepare(tiles.shape)
+    size = tiles.stop - tiles.first
+    length = -(-size // _CUTS)
+    count = -(-size // length)
+    which, k = ranges(np.zeros(len(size), np.int64), count.prod(1))
+    place = np.stack(np.divmod(k, count[which, 1]), 1)
+    tiles, length = tiles.take(which), length[which]
+    first = tiles.first + place * length
+    tiles = tiles._replace(first=first, stop=np.minimum(first + length, tiles.stop))
+    step = spacing[tiles.owner, None]
+    square = shapely.box(*(tiles.first * step).T, *(tiles.stop * step).T)
+    inside = shapely.covers(tiles.shape, square)
+    across = np.flatnonzero(~inside & shapely.intersects(tiles.shape, square))
+    shape = shapely.intersection(tiles.shape[across], square[across])
+    for n in np.flatnonzero(shapely.get_type_id(shape) == COLLECTION):
+        shape[n] = _areas(shape[n])
+    border = tiles.take(across)._replace(shape=shape).take(shapely.area(shape) > 0)
+    return tiles.take(inside), _fitted(border, spacing)
 
 
-def _pieces(tiles: _Tiles, spacing: np.ndarray) -> Pieces:
-    """Clip tiles by their cells; cells inside stay whole, and single cells need no clipping."""
-    shapely = require_shapely()
+def _fitted(tiles: _Tiles, spacing: Float[np.ndarray, " n"]) -> _Tiles:
+    """Leave out cells that the shapes do not reach; rounding may carry shapes a little beyond."""
+    bounds = require_shapely().bounds(tiles.shape) / spacing[tiles.owner, None]
+    first = np.clip(np.floor(bounds[:, :2]).astype(np.int64), tiles.first, tiles.stop - 1)
+    stop = np.clip(np.ceil(bounds[:, 2:]).astype(np.int64), first + 1, tiles.stop)
+    return tiles._replace(first=first, stop=stop)
+
+
+def _squares(tiles: _Tiles, spacing: Float[np.ndarray, " n"]) -> Pieces:
+    """Return the cells of tiles that lie inside."""
     size = tiles.stop - tiles.first
     which, k = ranges(np.zeros(len(size), np.int64), size.prod(1))
-    step = spacing[tiles.owner[which]]
     cell = tiles.first[which] + np.stack(np.divmod(k, size[which, 1]), 1)
-    low, high = cell * step[:, None], (cell + 1) * step[:, None]
-    shape, square = tiles.shape[which], shapely.box(*low.T, *high.T)
-    alone = size.prod(1)[which] == 1
-    inside = ~alone & shapely.covers(shape, square)
-    border = ~inside & (alone | shapely.intersects(shape, square))
-    x, area = 0.5 * (low + high), np.where(inside, step**2, 0.0)
-    clipped = shape[border]
-    crossed = ~alone[border]
-    clipped[crossed] = shapely.intersection(clipped[crossed], square[border][crossed])
-    x[border], area[border] = _centroids(clipped, shape[border]), shapely.area(clipped)
-    return Pieces(tiles.owner[which], x, area)
+    owner = tiles.owner[which]
+    return Pieces(owner, (cell + 0.5) * spacing[owner, None], spacing[owner] ** 2)
 
 
-def _centroids(pieces: np.ndarray, shapes: np.ndarray) -> Float[np.ndarray, "k 2"]:
-    """Return the centroid of each piece, or where that is outside its polygon a point inside."""
+def _clipped(tiles: _Tiles) -> Pieces:
+    """Place what lies in single cells at its centroid, or at a point inside if that is outside."""
     shapely = require_shapely()
-    centre = shapely.centroid(pieces)
-    x = np.stack([shapely.get_x(centre), shapely.get_y(centre)], 1)
-    outside = ~shapely.intersects_xy(shapes, *x.T) & (shapely.area(pieces) > 0)
-    inner = shapely.point_on_surface(pieces[outside])
-    x[outside] = np.stack([shapely.get_x(inner), shapely.get_y(inner)], 1)
-    return x
+    x = shapely.get_coordinates(shapely.centroid(tiles.shape))
+    outside = ~shapely.intersects_xy(tiles.shape, *x.T)
+    x[outside] = shapely.get_coordinates(shapely.point_on_surface(tiles.shape[outside]))
+    return Pieces(tiles.owner, x, shapely.area(tiles.shape))

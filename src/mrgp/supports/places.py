@@ -9,9 +9,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
-from mrgp.supports.base import Support
 from mrgp.supports.components import by_appearance
 from mrgp.supports.quadrature import DEFAULT_RULE, Rule
+from mrgp.supports.support import Support
 
 TOLERANCE = 1e-9
 

@@ -9,11 +9,11 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
-from mrgp._types import AnyArray, Inputs, Vector
-from mrgp.supports.base import Kind, check_inputs, check_kind, check_multiplier, stretched
+from mrgp._types import Inputs, Vector
 from mrgp.supports.covariates import Field
 from mrgp.supports.outlines import Outlines, Pieces, cut, read, require_shapely
-from mrgp.supports.regions import Nodes, as_rows, join_nodes
+from mrgp.supports.regions import check_inputs, check_kind, check_multiplier, join_nodes
+from mrgp.supports.support import Kind, Nodes, PerInput
 
 Steps = Float[np.ndarray, " n"]
 
@@ -37,16 +37,6 @@ class Polygons(Nodes):
     upper: Inputs
     outlines: Outlines | None = eqx.field(static=True, default=None)
 
-    def __getitem__(self, index: Any) -> "Polygons":
-        index = as_rows(index, len(self))
-        arrays = {
-            name: getattr(self, name)[index]
-            for name in ("x", "weights", "spacing", "lower", "upper")
-        }
-        # Indices are traced only where arrays are, and arrays only where there are no outlines.
-        outlines = None if self.outlines is None else self.outlines[_concrete(index)]
-        return dataclasses.replace(self, **arrays, outlines=outlines)
-
     @property
     def bounds(self) -> tuple[Inputs, Inputs]:
         return self.lower, self.upper
@@ -55,13 +45,9 @@ class Polygons(Nodes):
     def solid(self) -> tuple[int, ...]:
         return tuple(range(self.dimension))
 
-    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Polygons":
-        corners = (self.x, self.lower, self.upper)
-        x, lower, upper = (stretched(v, scale, offset) for v in corners)
+    def affine(self, scale: PerInput, offset: PerInput) -> "Polygons":
         spacing = scale.max() * self.spacing
-        return dataclasses.replace(
-            self, x=x, lower=lower, upper=upper, spacing=spacing, outlines=None, axes=None
-        )
+        return dataclasses.replace(super().affine(scale, offset), spacing=spacing)
 
     def weighted(self, source: Any, *, inputs: Any = None, method: str = "linear") -> "Polygons":
         """Weight the places inside each polygon by a known density, such as population.
@@ -251,8 +237,3 @@ def _check_spacing(spacing: Any, n: int, where: str) -> Steps:
             f" {spacing!r}."
         )
     return np.broadcast_to(given, (n,)).copy()
-
-
-def _concrete(index: Any) -> Any:
-    """Return an index that arrays of geometries take, from JAX or not."""
-    return index if isinstance(index, slice) else np.asarray(index)

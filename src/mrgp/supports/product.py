@@ -10,16 +10,27 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
 from mrgp._types import AnyArray, Inputs, Vector
-from mrgp.supports.base import Atoms, Kind, Partition, Support, check_inputs
 from mrgp.supports.quadrature import DEFAULT_RULE, Rule
 from mrgp.supports.quadrature import along as rule_along
-from mrgp.supports.regions import Boxes, Nodes, Points, center_points
+from mrgp.supports.regions import check_inputs
+from mrgp.supports.support import (
+    Atoms,
+    Boxes,
+    Columns,
+    Kind,
+    Members,
+    Partition,
+    PerInput,
+    Points,
+    Rectangular,
+    Support,
+    from_sides,
+)
 
 
-class Product(Support):
+class Products(Support):
     """Regions that are products of regions of groups of inputs, row by row.
 
     `columns[i]` are the inputs of `parts[i]`, in ascending order. A kernel that is a product over
@@ -34,10 +45,11 @@ class Product(Support):
     parts: tuple[Support, ...]
     columns: Partition = eqx.field(static=True)
 
-    def __len__(self) -> int:
-        return len(self.parts[0])
+    @property
+    def members(self) -> Members:
+        return tuple(zip(self.parts, self.columns, strict=True))
 
-    def __getitem__(self, index: Any) -> "Product":
+    def __getitem__(self, index: Any) -> "Products":
         return dataclasses.replace(self, parts=tuple(part[index] for part in self.parts))
 
     @property
@@ -46,57 +58,61 @@ class Product(Support):
 
     @property
     def total(self) -> Vector:
-        return functools.reduce(operator.mul, (part.total for part in self.parts))
+        return _multiplied(part.total for part in self.parts)
 
     @property
     def moment(self) -> Inputs:
         moments = []
         for i, part in enumerate(self.parts):
             others = (other.total for j, other in enumerate(self.parts) if j != i)
-            moments.append(part.moment * functools.reduce(operator.mul, others)[:, None])
-        return self._place(moments)
+            moments.append(part.moment * _multiplied(others)[:, None])
+        return placed(moments, self.columns)
 
     @property
     def bounds(self) -> tuple[Inputs, Inputs]:
         lower, upper = zip(*(part.bounds for part in self.parts), strict=True)
-        return self._place(lower), self._place(upper)
+        return placed(lower, self.columns), placed(upper, self.columns)
 
-    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Product":
-        parts = (
-            part.affine(scale[np.array(columns)], offset[np.array(columns)])
-            for part, columns in zip(self.parts, self.columns, strict=True)
-        )
+    def map_parts(self, function: Callable[[Support, list[int]], Support]) -> "Products":
+        """Change each part, which for this has its names and axes, by a function of its columns."""
+        parts = []
+        for part, columns in self.members:
+            names, axes = ([of[d] for d in columns] for of in (self.input_names, self.input_axes))
+            named = dataclasses.replace(part, inputs=tuple(names), axes=tuple(axes))
+            changed = function(named, list(columns))
+            parts.append(dataclasses.replace(changed, inputs=None, axes=None))
+        return dataclasses.replace(self, parts=tuple(parts))
+
+    def affine(self, scale: PerInput, offset: PerInput) -> "Products":
+        groups = ((part, np.array(columns)) for part, columns in self.members)
+        parts = (part.affine(scale[columns], offset[columns]) for part, columns in groups)
         return dataclasses.replace(self, parts=tuple(parts), axes=None)
 
     @property
     def blocks(self) -> Partition:
         return tuple(
             tuple(columns[d] for d in block)
-            for part, columns in zip(self.parts, self.columns, strict=True)
+            for part, columns in self.members
             for block in part.blocks
         )
 
     @property
-    def solid(self) -> tuple[int, ...]:
-        pairs = zip(self.parts, self.columns, strict=True)
-        return tuple(sorted(columns[d] for part, columns in pairs for d in part.solid))
+    def solid(self) -> Columns:
+        return tuple(sorted(columns[d] for part, columns in self.members for d in part.solid))
 
     @property
     def pointlike(self) -> tuple[bool, ...]:
-        flat = np.zeros(self.dimension, dtype=bool)
-        for part, columns in zip(self.parts, self.columns, strict=True):
-            flat[list(columns)] = part.pointlike
+        flat = placed([np.array(part.pointlike) for part in self.parts], self.columns)
         return tuple(flat.tolist())
 
     def factors(self, partition: Partition) -> tuple[Support, ...]:
-        pieces: list[list[tuple[Support, tuple[int, ...]]]] = [[] for _ in partition]
-        for part, columns in zip(self.parts, self.columns, strict=True):
+        pieces: list[list[tuple[Support, Columns]]] = [[] for _ in partition]
+        for part, columns in self.members:
             shares = [tuple(columns.index(d) for d in g if d in columns) for g in partition]
-            local = part.factors(tuple(share for share in shares if share))
+            local = iter(part.factors(tuple(share for share in shares if share)))
             for piece, group, share in zip(pieces, partition, shares, strict=True):
                 if share:
-                    piece.append((local[0], tuple(group.index(columns[d]) for d in share)))
-                    local = local[1:]
+                    piece.append((next(local), tuple(group.index(columns[d]) for d in share)))
         return tuple(
             piece[0][0]
             if len(piece) == 1
@@ -104,36 +120,33 @@ class Product(Support):
             for piece in pieces
         )
 
-    def atoms(self, along: tuple[int, ...] = (), rule: Rule = DEFAULT_RULE) -> Atoms:
+    def atoms(self, along: Columns = (), rule: Rule = DEFAULT_RULE) -> Atoms:
         pieces = []
-        for part, columns in zip(self.parts, self.columns, strict=True):
+        for part, columns in self.members:
             chosen = tuple(i for i, d in enumerate(columns) if d in along)
-            pieces.append(part.atoms(chosen, rule_along(rule, columns)))
+            pieces.append(part.atoms(chosen, rule_along(rule, columns))[:3])
+        lower, upper, weights = all_combinations(pieces)
+        corners = (placed(corner, self.columns) for corner in (lower, upper))
         flat = tuple(f or d in along for d, f in enumerate(self.pointlike))
-        counts = [piece.weights.shape[1] for piece in pieces]
-        index = np.indices(counts).reshape(len(counts), -1)
-        lower = self._place([p.lower[:, i] for p, i in zip(pieces, index, strict=True)])
-        upper = self._place([p.upper[:, i] for p, i in zip(pieces, index, strict=True)])
-        weights = (p.weights[:, i] for p, i in zip(pieces, index, strict=True))
-        return Atoms(lower, upper, functools.reduce(operator.mul, weights), flat)
+        return Atoms(*corners, _multiplied(weights), flat)
 
-    def quadrature(self, rule: Rule = DEFAULT_RULE) -> Nodes:
-        """Replace each region by the tensor product of its parts' nodes."""
-        atoms = self.atoms(tuple(range(self.dimension)), rule)
-        wide = tuple(d for d, flat in enumerate(self.pointlike) if not flat or d in self.solid)
-        return Nodes(atoms.lower, atoms.weights, wide=wide, **self.labels)
 
-    def collapse(self) -> Points:
-        """Return the center-point view: one node at the weighted centre, with all the weight."""
-        return center_points(self)
+def placed(arrays: Sequence[AnyArray], columns: Partition) -> AnyArray:
+    """Join arrays of some columns each, every column at its place."""
+    order = np.argsort(np.concatenate([np.array(c) for c in columns]))
+    numpy = all(isinstance(a, np.ndarray) for a in arrays)
+    return (np if numpy else jnp).concatenate(arrays, -1)[..., order]
 
-    def _place(self, arrays: Sequence[AnyArray]) -> AnyArray:
-        """Join the parts' columns, each at its place."""
-        order = np.argsort(np.concatenate([np.array(c) for c in self.columns]))
-        concatenate: Callable[..., AnyArray] = np.concatenate
-        if not all(isinstance(a, np.ndarray) for a in arrays):
-            concatenate = jnp.concatenate
-        return concatenate(arrays, -1)[..., order]
+
+def all_combinations(pieces: Sequence[tuple[AnyArray, ...]]) -> list[list[AnyArray]]:
+    """Take every node of one part with every node of the others, field by field."""
+    index = np.indices([piece[-1].shape[1] for piece in pieces]).reshape(len(pieces), -1)
+    fields = zip(*pieces, strict=True)
+    return [[part[:, i] for part, i in zip(field, index, strict=True)] for field in fields]
+
+
+def _multiplied(arrays: Iterable[AnyArray]) -> AnyArray:
+    return functools.reduce(operator.mul, arrays)
 
 
 def product(first: Any, second: Any, *others: Any, inputs: Any = None) -> Support:
@@ -159,9 +172,9 @@ def product(first: Any, second: Any, *others: Any, inputs: Any = None) -> Suppor
     parts = _as_long_as_one_another(parts)
     names = _joint_names(parts) if inputs is None else inputs
     names = check_inputs(names, sum(p.dimension for p in parts), "product")
-    axes = tuple(a for p in parts for a in p.axes or (None,) * p.dimension)
+    axes = tuple(axis for part in parts for axis in part.input_axes)
     labels = {"inputs": names, "kind": _joint_kind(parts), "axes": axes if any(axes) else None}
-    if all(isinstance(p, Points | Boxes) for p in parts):
+    if all(isinstance(p, Rectangular) for p in parts):
         return _join_boxes(parts, labels)
     edges = np.cumsum([0, *(p.dimension for p in parts)])
     columns = (tuple(range(a, b)) for a, b in itertools.pairwise(edges))
@@ -169,17 +182,15 @@ def product(first: Any, second: Any, *others: Any, inputs: Any = None) -> Suppor
     return of_parts(zip(bare, columns, strict=True), labels)
 
 
-def of_parts(pieces: Iterable[tuple[Support, tuple[int, ...]]], labels: dict[str, Any]) -> Product:
+def of_parts(pieces: Iterable[tuple[Support, Columns]], labels: dict[str, Any]) -> Products:
     """Make a product of supports of some columns each; the parts of products become its own."""
-    flattened: list[tuple[Support, tuple[int, ...]]] = []
-    for part, columns in pieces:
-        if isinstance(part, Product):
-            inner = zip(part.parts, part.columns, strict=True)
-            flattened += [(piece, tuple(columns[d] for d in own)) for piece, own in inner]
-        else:
-            flattened.append((part, columns))
-    parts, columns = zip(*flattened, strict=True)
-    return Product(parts, columns, **labels)
+    members = [
+        (part, tuple(columns[d] for d in own))
+        for piece, columns in pieces
+        for part, own in piece.members
+    ]
+    parts, columns = zip(*members, strict=True)
+    return Products(parts, columns, **labels)
 
 
 def _as_long_as_one_another(parts: tuple[Support, ...]) -> tuple[Support, ...]:
@@ -213,8 +224,7 @@ def _joint_names(parts: tuple[Support, ...]) -> tuple[str, ...] | None:
 
 def _join_boxes(parts: tuple[Support, ...], labels: dict[str, Any]) -> Support:
     lower, upper = (np.concatenate([p.bounds[side] for p in parts], 1) for side in (0, 1))
-    total = functools.reduce(operator.mul, (np.asarray(p.total) for p in parts))
-    if all(isinstance(p, Points) for p in parts):
-        return Points(lower, total, **labels)
+    total = _multiplied(np.asarray(p.total) for p in parts)
     flat = tuple(f for p in parts for f in p.pointlike)
-    return Boxes(lower, upper, total, flat, **labels)
+    form = Points if all(isinstance(p, Points) for p in parts) else Boxes
+    return from_sides(form, lower, upper, total, flat, **labels)

@@ -1,11 +1,15 @@
 """Rules that replace a box by weighted nodes (theory 1.1)."""
 
+import abc
 import dataclasses
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 from scipy.stats import qmc
+
+OnCube = tuple[Float[np.ndarray, "s d"], Float[np.ndarray, " s"]]
+OnSide = tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]
 
 
 @runtime_checkable
@@ -16,39 +20,49 @@ class Rule(Protocol):
     (True, False)
     """
 
-    def on_unit_cube(
-        self, flat: tuple[bool, ...]
-    ) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
+    def on_unit_cube(self, flat: tuple[bool, ...]) -> OnCube:
         """Return nodes and weights, with one central node along the sides marked flat."""
         ...
 
 
-def _tensor(
-    sides: list[tuple[np.ndarray, np.ndarray]],
-) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
-    nodes = np.meshgrid(*(x for x, _ in sides), indexing="ij")
-    weights = np.meshgrid(*(w for _, w in sides), indexing="ij")
-    return np.stack([x.ravel() for x in nodes], -1), np.prod([w.ravel() for w in weights], axis=0)
+@dataclasses.dataclass(frozen=True)
+class TensorRule:
+    """The tensor product of rules for the sides, of `number` nodes each.
 
+    A tuple has a number for each side. A side marked flat has one node, in its middle.
+    """
 
-def _check_number(number: Any, name: str) -> None:
-    counts = number if isinstance(number, tuple) else (number,)
-    if not counts or not all(isinstance(c, int) and c >= 1 for c in counts):
-        raise ValueError(f"{name} takes a positive whole number, or a tuple of them; got {number}.")
+    number: Any
 
+    def __post_init__(self) -> None:
+        counts = self.number if isinstance(self.number, tuple) else (self.number,)
+        if not counts or not all(isinstance(c, int) and c >= 1 for c in counts):
+            raise ValueError(
+                f"{type(self).__name__} takes a positive whole number, or a tuple of them; got"
+                f" {self.number}."
+            )
 
-def _counts(number: int | tuple[int, ...], flat: tuple[bool, ...], name: str) -> list[int]:
-    counts = (number,) * len(flat) if isinstance(number, int) else tuple(number)
-    if len(counts) != len(flat):
-        raise ValueError(
-            f"{name} takes one positive number, or one for each of the {len(flat)} inputs;"
-            f" got {number}."
-        )
-    return [1 if is_flat else count for count, is_flat in zip(counts, flat, strict=True)]
+    @staticmethod
+    @abc.abstractmethod
+    def on_side(number: int) -> OnSide:
+        """Return nodes and weights on [0, 1]."""
+
+    def on_unit_cube(self, flat: tuple[bool, ...]) -> OnCube:
+        """Return the tensor product of the rules for the sides."""
+        counts = self.number if isinstance(self.number, tuple) else (self.number,) * len(flat)
+        if len(counts) != len(flat):
+            raise ValueError(
+                f"{type(self).__name__} takes one positive number, or one for each of the"
+                f" {len(flat)} inputs; got {self.number}."
+            )
+        numbers = (1 if point else count for count, point in zip(counts, flat, strict=True))
+        sides = zip(*map(self.on_side, numbers), strict=True)
+        nodes, weights = (np.meshgrid(*side, indexing="ij") for side in sides)
+        return np.stack([x.ravel() for x in nodes], -1), np.prod([w.ravel() for w in weights], 0)
 
 
 @dataclasses.dataclass(frozen=True)
-class Midpoint:
+class Midpoint(TensorRule):
     """A uniform grid of cell midpoints, `number` along each side.
 
     >>> nodes, weights = Midpoint(2).on_unit_cube((False,))
@@ -58,19 +72,14 @@ class Midpoint:
 
     number: Any = 10
 
-    def __post_init__(self) -> None:
-        _check_number(self.number, "Midpoint")
-
-    def on_unit_cube(
-        self, flat: tuple[bool, ...]
-    ) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
+    @staticmethod
+    def on_side(number: int) -> OnSide:
         """Return nodes at (i + 1/2) / number with equal weights."""
-        counts = _counts(self.number, flat, "Midpoint")
-        return _tensor([((np.arange(c) + 0.5) / c, np.full(c, 1.0 / c)) for c in counts])
+        return (np.arange(number) + 0.5) / number, np.full(number, 1.0 / number)
 
 
 @dataclasses.dataclass(frozen=True)
-class GaussLegendre:
+class GaussLegendre(TensorRule):
     """A tensor Gauss-Legendre rule, `number` nodes along each side.
 
     A tuple has a number for each side. A side marked flat has one node, in its middle.
@@ -83,15 +92,10 @@ class GaussLegendre:
 
     number: Any = 5
 
-    def __post_init__(self) -> None:
-        _check_number(self.number, "GaussLegendre")
-
-    def on_unit_cube(
-        self, flat: tuple[bool, ...]
-    ) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
-        """Return the tensor product of 1-D Gauss-Legendre rules."""
-        counts = _counts(self.number, flat, "GaussLegendre")
-        return _tensor([gauss_legendre(c) for c in counts])
+    @staticmethod
+    def on_side(number: int) -> OnSide:
+        """Return the 1-D Gauss-Legendre rule."""
+        return gauss_legendre(number)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,9 +114,7 @@ class Sobol:
         if not isinstance(number, int) or number < 1 or number & (number - 1):
             raise ValueError(f"Sobol takes a power of two; got {number}.")
 
-    def on_unit_cube(
-        self, flat: tuple[bool, ...]
-    ) -> tuple[Float[np.ndarray, "s d"], Float[np.ndarray, " s"]]:
+    def on_unit_cube(self, flat: tuple[bool, ...]) -> OnCube:
         """Return the unscrambled sequence, moved to the middle of its finest cells."""
         if all(flat):
             return np.full((1, len(flat)), 0.5), np.ones(1)
@@ -120,9 +122,7 @@ class Sobol:
         return np.where(np.array(flat), 0.5, draws), np.full(self.number, 1.0 / self.number)
 
 
-def gauss_legendre(
-    number: int,
-) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]:
+def gauss_legendre(number: int) -> OnSide:
     """Return Gauss-Legendre nodes and weights on [0, 1].
 
     >>> gauss_legendre(1)
@@ -138,15 +138,14 @@ def along(rule: Rule, columns: tuple[int, ...]) -> Rule:
     >>> along(GaussLegendre((3, 5, 7)), (0, 2))
     GaussLegendre(number=(3, 7))
     """
-    number = getattr(rule, "number", None)
-    if not isinstance(number, tuple) or not isinstance(rule, Midpoint | GaussLegendre):
+    if not isinstance(rule, TensorRule) or not isinstance(rule.number, tuple):
         return rule
-    if max(columns) >= len(number):
+    if max(columns) >= len(rule.number):
         raise ValueError(
             f"{type(rule).__name__} takes one positive number, or one for each of the inputs, of"
-            f" which there are at least {max(columns) + 1}; got {number}."
+            f" which there are at least {max(columns) + 1}; got {rule.number}."
         )
-    return dataclasses.replace(rule, number=tuple(number[d] for d in columns))
+    return dataclasses.replace(rule, number=tuple(rule.number[d] for d in columns))
 
 
 DEFAULT_RULE = GaussLegendre(5)

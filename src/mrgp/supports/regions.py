@@ -1,227 +1,11 @@
-"""Points, nodes and boxes, and the functions that make them from arrays."""
+"""Points, nodes and boxes from arrays, checked."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
-from mrgp._types import AnyArray, Inputs, NodeInputs, NodeWeights, Vector
-from mrgp.supports.base import (
-    Atoms,
-    Kind,
-    Partition,
-    Support,
-    check_coordinates,
-    check_inputs,
-    check_kind,
-    check_multiplier,
-    require_finite,
-    stretched,
-)
-from mrgp.supports.origins import Origin
-from mrgp.supports.quadrature import DEFAULT_RULE, Rule
-
-
-class Points(Support):
-    """Single locations, each with a weight (one for means).
-
-    >>> points([[2.0]], kind="sum", weights=[3.0]).moment
-    array([[6.]])
-    """
-
-    x: Inputs
-    weights: Vector
-
-    def __len__(self) -> int:
-        return self.x.shape[0]
-
-    def __getitem__(self, index: Any) -> "Points":
-        index = as_rows(index, len(self))
-        return dataclasses.replace(self, x=self.x[index], weights=self.weights[index])
-
-    @property
-    def dimension(self) -> int:
-        return self.x.shape[-1]
-
-    @property
-    def total(self) -> Vector:
-        return self.weights
-
-    @property
-    def moment(self) -> Inputs:
-        return self.weights[:, None] * self.x
-
-    @property
-    def bounds(self) -> tuple[Inputs, Inputs]:
-        return self.x, self.x
-
-    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Points":
-        return dataclasses.replace(self, x=stretched(self.x, scale, offset), axes=None)
-
-    @property
-    def blocks(self) -> Partition:
-        return tuple((d,) for d in range(self.dimension))
-
-    def factors(self, partition: Partition) -> tuple["Points", ...]:
-        counts = _first_carries(self.weights, len(partition))
-        return tuple(
-            Points(self.x[:, list(columns)], w, kind=self.kind)
-            for columns, w in zip(partition, counts, strict=True)
-        )
-
-    def atoms(self, along: tuple[int, ...] = (), rule: Rule = DEFAULT_RULE) -> Atoms:
-        x = self.x[:, None, :]
-        return Atoms(x, x, self.weights[:, None], (True,) * self.dimension)
-
-    def quadrature(self, rule: Rule = DEFAULT_RULE) -> "Nodes":
-        return Nodes(self.x[:, None, :], self.weights[:, None], **self.labels)
-
-    def collapse(self) -> "Points":
-        """Return the points themselves."""
-        return self
-
-
-class Nodes(Support):
-    """Weighted sums over given nodes; nodes of zero weight are padding.
-
-    `wide` are the inputs along which the nodes were laid out inside regions of positive measure,
-    and `origin` has those regions; a copy with other coordinates (`affine`) has none.
-
-    >>> nodes([[[0.0], [4.0]]], [[3.0, 1.0]]).collapse().x
-    array([[1.]])
-    """
-
-    x: NodeInputs
-    weights: NodeWeights
-    wide: tuple[int, ...] = eqx.field(static=True, default=(), kw_only=True)
-    origin: Origin | None = eqx.field(static=True, default=None, kw_only=True)
-
-    def __len__(self) -> int:
-        return self.x.shape[0]
-
-    def __getitem__(self, index: Any) -> "Nodes":
-        i = as_rows(index, len(self))
-        origin = None if self.origin is None else self.origin[i]
-        return dataclasses.replace(self, x=self.x[i], weights=self.weights[i], origin=origin)
-
-    @property
-    def dimension(self) -> int:
-        return self.x.shape[-1]
-
-    @property
-    def total(self) -> Vector:
-        return self.weights.sum(1)
-
-    @property
-    def moment(self) -> Inputs:
-        return (self.weights[:, :, None] * self.x).sum(1)
-
-    @property
-    def bounds(self) -> tuple[Inputs, Inputs]:
-        used = (np.asarray(self.weights) != 0)[:, :, None]
-        x = np.asarray(self.x)
-        return np.where(used, x, np.inf).min(1), np.where(used, x, -np.inf).max(1)
-
-    @property
-    def solid(self) -> tuple[int, ...]:
-        return self.wide
-
-    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Nodes":
-        return dataclasses.replace(self, x=stretched(self.x, scale, offset), origin=None, axes=None)
-
-    def atoms(self, along: tuple[int, ...] = (), rule: Rule = DEFAULT_RULE) -> Atoms:
-        return Atoms(self.x, self.x, self.weights, (True,) * self.dimension)
-
-    def quadrature(self, rule: Rule = DEFAULT_RULE) -> "Nodes":
-        return self
-
-    def collapse(self) -> Points:
-        """Return the center-point view: one node at the weighted centre, with all the weight."""
-        return center_points(self)
-
-
-class Boxes(Support):
-    """Axis-aligned boxes; a side may have zero width (a sensor, an instant).
-
-    >>> boxes([[0.0, 5.0]], [[2.0, 5.0]], kind="sum").total
-    array([2.])
-    """
-
-    lower: Inputs
-    upper: Inputs
-    weights: Vector
-    flat: tuple[bool, ...] = eqx.field(static=True)
-
-    def __len__(self) -> int:
-        return self.lower.shape[0]
-
-    def __getitem__(self, index: Any) -> "Boxes":
-        i = as_rows(index, len(self))
-        lower, upper, weights = self.lower[i], self.upper[i], self.weights[i]
-        return dataclasses.replace(self, lower=lower, upper=upper, weights=weights)
-
-    @property
-    def dimension(self) -> int:
-        return self.lower.shape[-1]
-
-    @property
-    def total(self) -> Vector:
-        return self.weights
-
-    @property
-    def moment(self) -> Inputs:
-        return self.weights[:, None] * 0.5 * (self.lower + self.upper)
-
-    @property
-    def bounds(self) -> tuple[Inputs, Inputs]:
-        return self.lower, self.upper
-
-    def affine(self, scale: Float[AnyArray, " d"], offset: Float[AnyArray, " d"]) -> "Boxes":
-        lower, upper = (stretched(v, scale, offset) for v in (self.lower, self.upper))
-        return dataclasses.replace(self, lower=lower, upper=upper, axes=None)
-
-    @property
-    def pointlike(self) -> tuple[bool, ...]:
-        return self.flat
-
-    @property
-    def blocks(self) -> Partition:
-        return tuple((d,) for d in range(self.dimension))
-
-    def factors(self, partition: Partition) -> tuple["Boxes", ...]:
-        counts = _first_carries(self.weights, len(partition))
-        sides = [(list(columns), tuple(self.flat[d] for d in columns)) for columns in partition]
-        return tuple(
-            Boxes(self.lower[:, columns], self.upper[:, columns], w, flat, kind=self.kind)
-            for (columns, flat), w in zip(sides, counts, strict=True)
-        )
-
-    def atoms(self, along: tuple[int, ...] = (), rule: Rule = DEFAULT_RULE) -> Atoms:
-        lower, upper = self.lower[:, None, :], self.upper[:, None, :]
-        if all(self.flat[d] for d in along):
-            return Atoms(lower, upper, self.weights[:, None], self.flat)
-        chosen = tuple(d in along for d in range(self.dimension))
-        whole = tuple(f or not c for f, c in zip(self.flat, chosen, strict=True))
-        unit, share = rule.on_unit_cube(whole)
-        x = lower + (upper - lower) * unit[None, :, :]
-        mask = np.array(chosen)
-        flat = tuple(f or c for f, c in zip(self.flat, chosen, strict=True))
-        weights = self.weights[:, None] * share[None, :]
-        return Atoms(_where(mask, x, lower), _where(mask, x, upper), weights, flat)
-
-    def quadrature(self, rule: Rule = DEFAULT_RULE) -> Nodes:
-        """Replace each box by the nodes of a rule (`Midpoint`, `GaussLegendre`, `Sobol`)."""
-        atoms = self.atoms(tuple(range(self.dimension)), rule)
-        wide = tuple(d for d, flat in enumerate(self.flat) if not flat)
-        return Nodes(atoms.lower, atoms.weights, wide=wide, **self.labels)
-
-    def collapse(self) -> Points:
-        """Return the center-point view: one node at the centre, carrying all the weight."""
-        return center_points(self)
+from mrgp.supports.support import Boxes, Kind, Nodes, Points, Support
 
 
 def points(x: Any, *, inputs: Any = None, kind: Kind = "mean", weights: Any = None) -> Points:
@@ -351,29 +135,6 @@ def join_nodes(supports: Sequence[Support]) -> Nodes:
     return Nodes(np.concatenate(x), np.concatenate(weights), wide=first.solid, **first.labels)
 
 
-def center_points(support: Support) -> Points:
-    """Return one node a region, at the weighted centre, carrying the region's total weight."""
-    total = support.total
-    if np.any(np.asarray(total) == 0):
-        raise ValueError(
-            "collapse: a region whose weights sum to zero has no centre; drop contrasts first."
-        )
-    centre = support.moment / total[:, None]
-    return Points(centre, total, **support.labels)
-
-
-def _first_carries(weights: Vector, count: int) -> list[AnyArray]:
-    """Return the weights and then ones, so that the product over groups is the weights."""
-    ones = np.ones_like if isinstance(weights, np.ndarray) else jnp.ones_like
-    return [weights, *(ones(weights) for _ in range(count - 1))]
-
-
-def _where(mask: np.ndarray, chosen: AnyArray, other: AnyArray) -> AnyArray:
-    """Take some input columns from one array and the rest from another, NumPy or JAX."""
-    where = np.where if isinstance(chosen, np.ndarray) else jnp.where
-    return where(mask[None, None, :], chosen, other)
-
-
 def _fill_padding(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Give zero-weight nodes the coordinates of a used node, since 0 * nan = nan (theory 1.1)."""
     used = weights != 0
@@ -381,10 +142,75 @@ def _fill_padding(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.where(used[:, :, None], x, first)
 
 
-def as_rows(index: Any, n: int) -> Any:
-    """Keep one region a region: an integer selects a support of length one."""
-    if isinstance(index, int | np.integer):
-        if not -n <= index < n:
-            raise IndexError(f"Region {index} does not exist; there are {n}.")
-        return slice(index % n, index % n + 1)
-    return np.asarray(index, dtype=int if not index else None) if isinstance(index, list) else index
+def check_inputs(names: Any, dimension: int, where: str) -> tuple[str, ...] | None:
+    """Return input names as a tuple, or say why they do not fit."""
+    if names is None:
+        return None
+    names = (names,) if isinstance(names, str) else tuple(names)
+    if len(names) != dimension or len(set(names)) != len(names):
+        raise ValueError(
+            f"{where}: inputs= needs one name for each of the {dimension} columns, all different;"
+            f" got {names}."
+        )
+    return names
+
+
+def check_kind(kind: str, where: str) -> Kind:
+    """Return the kind of aggregate, or say which there are."""
+    if kind not in ("mean", "sum"):
+        raise ValueError(f'{where}: kind= is "mean" or "sum"; got {kind!r}.')
+    return kind
+
+
+def check_multiplier(weights: Any, n: int, kind: Kind, where: str) -> np.ndarray:
+    """Return one factor for each region of a sum, or say why those given do not fit."""
+    if weights is None:
+        return np.ones(n)
+    if kind == "mean":
+        raise ValueError(
+            f'{where}: one weight a region cancels in a mean; use kind="sum" for totals, or'
+            " nodes(x, weights) for a weighted mean."
+        )
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (n,) or not np.isfinite(weights).all():
+        raise ValueError(
+            f"{where}: weights must be {n} finite numbers, one a region; got shape {weights.shape}."
+        )
+    return weights
+
+
+def check_coordinates(values: Any, ndim: int, name: str, where: str) -> np.ndarray:
+    """Return finite float64 coordinates of the wanted rank, or say what came instead."""
+    shapes = {1: "[n]", 2: "[n, d]", 3: "[n, s, d]"}
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{where}: {name} has masked coordinates. Drop those rows or fill them in."
+        )
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{where}: {name} has rows of different length.") from None
+    if array.dtype.kind not in "fiub":
+        dates = (
+            " Convert dates to hours or days since a start." if array.dtype.kind in "MmO" else ""
+        )
+        raise TypeError(f"{where}: {name} must be numbers; got {array.dtype}.{dates}")
+    array = array.astype(np.float64)
+    if array.ndim != ndim:
+        hint = " For one input give x[:, None]." if (ndim, array.ndim) == (2, 1) else ""
+        raise ValueError(
+            f"{where}: {name} must have shape {shapes[ndim]}; got {array.shape}.{hint}"
+        )
+    if ndim > 1 and array.shape[-1] == 0:
+        raise ValueError(f"{where}: {name} has no input columns; got shape {array.shape}.")
+    return array
+
+
+def require_finite(array: np.ndarray, name: str, where: str) -> None:
+    """Refuse NaN and infinite coordinates, saying how many and where the first is."""
+    bad = np.atleast_1d(~np.isfinite(array).all(axis=tuple(range(1, array.ndim))))
+    if bad.any():
+        raise ValueError(
+            f"{where}: {name} has NaN or infinite coordinates in {bad.sum()} of {len(bad)} rows,"
+            f" first in row {np.argmax(bad)}. Drop those rows or fill them in."
+        )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from mrgp.supports import Axis, Boxes, Grid, Nodes, Polygons, Product, Support, same_turn
+from mrgp.supports import Axis, Boxes, Nodes, Polygons, Products, Support, same_turn
 
 WIDEST = 5.0
 NEAREST_POLE = 80.0
@@ -52,10 +52,9 @@ def harmonise(support: Support, axes: Axes | None, label: str = "the support") -
     """
     if support.axes == axes:
         return support
-    own = support.axes or (None,) * support.dimension
     axes = axes or (None,) * support.dimension
     scale, offset = np.ones(support.dimension), np.zeros(support.dimension)
-    for d, (mine, wanted) in enumerate(zip(own, axes, strict=True)):
+    for d, (mine, wanted) in enumerate(zip(support.input_axes, axes, strict=True)):
         if mine is None:
             continue
         if wanted is None or mine.quantity != wanted.quantity:
@@ -78,7 +77,7 @@ def warn_of_plain_numbers(
     support: Support, axes: Axes | None, label: str, known: str, stacklevel: int
 ) -> None:
     """Say which inputs without an axis are taken to be in the numbers of one."""
-    own = support.axes or (None,) * support.dimension
+    own = support.input_axes
     for name, mine, wanted in zip(support.input_names, own, axes or own, strict=True):
         if mine is None and wanted is not None:
             warnings.warn(
@@ -110,7 +109,7 @@ def _nearest_turn(axis: Axis, other: Axis) -> Axis:
 
 def _require_movable(support: Support, label: str) -> None:
     """Refuse covariates that a function gave for the old numbers: for the new ones they differ."""
-    if any(not isinstance(field.source, Grid) for field in support.covariates or ()):
+    if not all(field.on_grid for field in support.covariates or ()):
         raise ValueError(
             f"{label}: its covariates come from a function of numbers in other units, or from"
             " another origin. Add them to all sources at once, with"
@@ -141,10 +140,8 @@ def _moved(support: Support, scale: Numbers, offset: Numbers) -> Support:
     """
     if np.all(scale == 1) and np.all(offset == 0):
         return support
-    if isinstance(support, Product):
-        pairs = zip(support.parts, support.columns, strict=True)
-        parts = (_moved(part, scale[list(c)], offset[list(c)]) for part, c in pairs)
-        return dataclasses.replace(support, parts=tuple(parts))
+    if isinstance(support, Products):
+        return support.map_parts(lambda part, d: _moved(part, scale[d], offset[d]))
     moved = support.affine(scale, offset)
     outlines = getattr(support, "outlines", None)
     if outlines is None:
@@ -152,7 +149,7 @@ def _moved(support: Support, scale: Numbers, offset: Numbers) -> Support:
     import shapely
 
     shapes = shapely.transform(outlines.shapes, lambda x: scale * x + offset)
-    stale = outlines.stale or not all(isinstance(f.source, Grid) for f in outlines.densities)
+    stale = outlines.stale or not all(density.on_grid for density in outlines.densities)
     outlines = dataclasses.replace(outlines, shapes=shapes, stale=stale)
     return dataclasses.replace(moved, outlines=outlines)
 
@@ -161,14 +158,8 @@ def _measured(support: Support, scale: Numbers, label: str) -> Support:
     """Write the measure of totals in new units: a day's integral is 24 times larger in hours."""
     if support.kind != "sum":
         return support
-    if isinstance(support, Product):
-        # Parts have no names of their own.
-        names, parts = support.input_names, []
-        for part, columns in zip(support.parts, support.columns, strict=True):
-            named = dataclasses.replace(part, inputs=tuple(names[d] for d in columns))
-            measured = _measured(named, scale[list(columns)], label)
-            parts.append(dataclasses.replace(measured, inputs=part.inputs))
-        return dataclasses.replace(support, parts=tuple(parts))
+    if isinstance(support, Products):
+        return support.map_parts(lambda part, d: _measured(part, scale[d], label))
     factor = np.where(_extended(support, scale, label), scale, 1.0).prod(1)
     if np.all(factor == 1):
         return support
