@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtr
 
 from mrgp.data import Observations, as_values
 from mrgp.inference import Fit
@@ -202,10 +201,7 @@ def crps(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
     >>> crps(pred, [0.0]).round(3)
     array([0.234])
     """
-    w, m, v = prediction.component_weights, prediction.means, prediction.variances
-    to_value = (w * _mean_absolute(m - np.asarray(y, np.float64), v)).sum(0)
-    spread = sum(w[i] * (w * _mean_absolute(m[i] - m, v[i] + v)).sum(0) for i in range(len(w)))
-    return to_value - 0.5 * spread
+    return prediction.crps(y)
 
 
 def pit(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
@@ -218,14 +214,6 @@ def pit(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
     array([0.5])
     """
     return prediction.cdf(y)
-
-
-def _mean_absolute(mean: Values, variance: Values) -> Values:
-    sd = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-    with np.errstate(over="ignore"):
-        z = mean / sd
-        density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
-    return mean * (2 * ndtr(z) - 1) + 2 * sd * density
 
 
 def _mape(error: Float[np.ndarray, " n"], values: Float[np.ndarray, " n"]) -> float:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mrgp.config.checking import read_config
-from mrgp.config.schema import GRIDS, OF_EXPERIMENTS, SHAPES, TABLES, Config, Source
-from mrgp.experiments import ModelSpec
+from mrgp.config.described import Described
+from mrgp.config.schema import GRIDS, SHAPES, TABLES, Config, Source
 from mrgp.io.exports import KINDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
@@ -22,8 +22,8 @@ BLOCKS = re.findall(r"^```toml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 
 
 def test_the_page_has_every_key_and_no_other():
-    known = {*Config.model_fields, *Source.model_fields, *ModelSpec.model_fields}
-    assert known - {*OF_EXPERIMENTS, *OTHERS} <= KEYS
+    known = {*Config.model_fields, *Source.model_fields, *Described.model_fields}
+    assert known - {*OTHERS} <= KEYS
     assert known >= KEYS
 
 

@@ -39,7 +39,13 @@ class Dense(NamedTuple):
 
 
 def is_dense(fit: Fit) -> bool:
-    """Tell whether a fit keeps its values and their covariance."""
+    """Tell whether a fit keeps its values and their covariance.
+
+    >>> import mrgp
+    >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+    >>> is_dense(mrgp.fit(mrgp.MRGP(), mrgp.Dataset([seen])))
+    True
+    """
     return fit.records is not None and fit.treatment != "adjusted"
 
 

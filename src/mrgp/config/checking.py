@@ -7,9 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from mrgp.config.described import Described
 from mrgp.config.names import did_you_mean, listed
 from mrgp.config.schema import Config, ConfigError, Source
-from mrgp.experiments import ModelSpec
 
 WORDS = {
     "string_type": "must be text in quotes",
@@ -111,7 +111,7 @@ def _keys(content: Any, problem: Any) -> list[str]:
 
 
 def _known(loc: list[str]) -> list[str]:
-    models: dict[str, type[BaseModel]] = {"sources": Source, "model": ModelSpec}
+    models: dict[str, type[BaseModel]] = {"sources": Source, "model": Described}
     model = models.get(loc[0], Config) if len(loc) > 1 else Config
     return list(model.model_fields)
 

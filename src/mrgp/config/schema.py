@@ -5,12 +5,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from mrgp.experiments import ModelSpec
+from mrgp.config.described import Described
 
 TABLES = (".csv", ".parquet")
 GRIDS = (".nc", ".zarr")
 SHAPES = (".geojson", ".gpkg", ".shp")
-OF_EXPERIMENTS = ("preset", "sources", "tasks", "weights", "hyperparameters", "own_tasks", "sample")
 
 
 class ConfigError(ValueError):
@@ -75,22 +74,9 @@ class Config(BaseModel):
     sources: dict[str, Source] = Field(min_length=1)
     inputs: list[str] | None = None
     time_unit: Literal["s", "min", "h", "D"] = "h"
-    model: Literal["auto"] | ModelSpec = "auto"
+    model: Literal["auto"] | Described = "auto"
     weights: Literal["auto"] | dict[str, float] | None = None
     key: int = Field(default=0, ge=0)
-
-    @field_validator("model")
-    @classmethod
-    def check_model(cls, model: Literal["auto"] | ModelSpec) -> Literal["auto"] | ModelSpec:
-        """Refuse settings of experiments, which a fit would pass over."""
-        given = () if model == "auto" else model.model_fields_set
-        unused = [name for name in OF_EXPERIMENTS if name in given]
-        if unused:
-            raise ValueError(
-                f"{unused[0]} = has no meaning here"
-                + ("; weights = stands before the tables" if unused[0] == "weights" else "")
-            )
-        return model
 
     @field_validator("weights")
     @classmethod

@@ -13,8 +13,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from mrgp._types import AnyArray, Scalar, Vector
-from mrgp.data.dataset import Dataset, process_weights
+from mrgp.data.dataset import Dataset
 from mrgp.data.observations import Observations
+from mrgp.data.processes import process_weights
 from mrgp.likelihoods import GAUSSIAN, Likelihood
 from mrgp.supports import Geometry, Shapes, Support, congruent
 

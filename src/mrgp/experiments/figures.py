@@ -16,7 +16,7 @@ from mrgp.experiments.design import Plan, slug
 from mrgp.experiments.metering import COSTS, Cost
 from mrgp.experiments.scoring import ARRAYS, LATENT, NOISY, PARAMETERS
 from mrgp.experiments.store import Store
-from mrgp.plotting.functions import legend_above
+from mrgp.plotting.panels import legend_above
 from mrgp.prediction import Prediction
 from mrgp.supports import concat
 

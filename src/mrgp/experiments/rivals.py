@@ -1,18 +1,15 @@
 """The models of an experiment: what they may see, how they are fitted, and how weighted."""
 
-import dataclasses
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from mrgp._types import float64, to_numpy
+from mrgp._types import float64
+from mrgp.config.described import Described
 from mrgp.data import Dataset
-from mrgp.experiments.described import Described
-from mrgp.inference import CompositeWeights, Fit, Status, adjust_curvature, fit
-from mrgp.inference.composite import weigh_sources
-from mrgp.inference.fits import checksum_of, counts_of
-from mrgp.inference.objectives import build_objective, check_model, is_deep
-from mrgp.models import MRGP, conditioned
+from mrgp.inference import Fit, Problem, Silent, Status, check_recipe
+from mrgp.selection import fit
+from mrgp.weighting import Asked, CompositeWeights, adjust_curvature, weigh_sources
 
 Preset = Literal["paper", "auto"]
 
@@ -55,10 +52,10 @@ class ModelSpec(Described):
         if self.recipe == "auto":
             return self
         made = self.build()
-        check_model(made, None if self.weights is None else "auto")
-        if self.weights == "curvature" and not isinstance(made, MRGP):
+        check_recipe(made, None if self.weights is None else "auto")
+        if self.weights == "curvature" and self.recipe != "MRGP":
             raise ValueError(f'weights = "curvature" goes with MRGP; got {self.recipe}')
-        if is_deep(made) and (self.sample, self.hyperparameters) != (None, "refit"):
+        if made.fitted == "parts" and (self.sample, self.hyperparameters) != (None, "refit"):
             raise ValueError(f"{self.recipe} has no sample = and no hyperparameters =")
         if self.sample is not None and not self._follows():
             raise ValueError(
@@ -86,20 +83,20 @@ class ModelSpec(Described):
             made = fit(recipe, data, hyperparameters="keep", **settings)
             return adjust_curvature(uninterrupted(made), data)
         settings["optimiser"] = self.build_optimiser()
-        if is_deep(recipe):
+        if recipe.fitted == "parts":
             return fit(recipe, data, **settings, reuse=earlier)
         settings |= {"hyperparameters": self.hyperparameters, "weights": self.weigh(data, key)}
         if self.sample is None:
             return fit(recipe, data, **settings)
-        return condition_on(fit(recipe, data.batch(self.sample, key), **settings), data)
+        return fit(recipe, data.batch(self.sample, key), **settings).condition(data)
 
     def weigh(self, data: Dataset, key: int) -> CompositeWeights | None:
         """Return the composite weights, where the model has a rule for them."""
         if self.weights is None:
             return None
         # What the account of one replicate warns of is for its table to show.
-        weigh = float64(weigh_sources)
-        found, alone = weigh(self.build(), data, rule=self.weights, key=key, progress=None)
+        problem = Problem.of(self.build(), data, key=key)
+        found, alone = float64(weigh_sources)(problem, Asked(rule=self.weights), Silent())
         uninterrupted(alone)
         return found
 
@@ -113,28 +110,6 @@ class ModelSpec(Described):
             )
         tasks = Dataset(o.replace(task=o.name) if o.name in own else o for o in data)
         return tasks.select(source=self.sources, task=self.tasks)
-
-
-@float64
-def condition_on(fitted: Fit, data: Dataset) -> Fit:
-    """Return a sparse fit with the same parameters and the posterior of other data.
-
-    The data have the processes of those fitted; where these are a sample of them, the parameters
-    cost what the sample costs, and all data are gone through once.
-
-    >>> import numpy as np, mrgp
-    >>> x = np.linspace(0.0, 9.0, 40)[:, None]
-    >>> data = mrgp.Dataset([mrgp.Observations(mrgp.points(x), np.sin(x[:, 0]))])
-    >>> fitted = mrgp.fit(mrgp.MRGP(inducing=10), data.batch(20))
-    >>> condition_on(fitted, data).counts
-    {('source', 'value'): (40, 0)}
-    """
-    seen = fitted.recipe.view(data)
-    target = build_objective(fitted.model, seen, fitted.scaling, fitted.weights)
-    state = to_numpy(conditioned(target.model(target.start), target.records))
-    return dataclasses.replace(
-        fitted, state=state, counts=counts_of(data), checksum=checksum_of(data)
-    )
 
 
 def uninterrupted(found: Any) -> Any:

@@ -11,8 +11,9 @@ from mrgp.datasets import Case
 from mrgp.evaluation import attempt, evaluate_quietly
 from mrgp.experiments.metering import metered
 from mrgp.experiments.rivals import ModelSpec, uninterrupted
-from mrgp.inference import Chains, Fit, sample_posterior
+from mrgp.inference import Chains, Fit
 from mrgp.prediction import Prediction, predict
+from mrgp.weighting import sample_posterior
 
 Scores = dict[str, float]
 NOISY, LATENT = "noisy", "latent"

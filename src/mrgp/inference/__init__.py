@@ -1,7 +1,7 @@
 """How parameters are found: problems, objectives, optimisers, sampling, fits."""
 
 from mrgp.inference.ascent import Training
-from mrgp.inference.fits import Fit, FitError
+from mrgp.inference.fits import Fit, FitError, recipe_name
 from mrgp.inference.fitting import Evidence, fit_problem, greatest_evidence, keep
 from mrgp.inference.lbfgs import LBFGS
 from mrgp.inference.loop import Optimum, Status
@@ -36,5 +36,6 @@ __all__ = [
     "init",
     "keep",
     "objective",
+    "recipe_name",
     "step",
 ]

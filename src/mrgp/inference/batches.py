@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
+from mrgp.data import by_process, require_processes
+
 DEFAULT_BATCH = 256
 
 
@@ -56,14 +58,10 @@ def batch_sizes(
 ) -> tuple[int, ...]:
     """Return the size of a batch of each process: one number, or a mapping by source or process."""
     given = batch if isinstance(batch, Mapping) else {}
-    sources = {source for source, _ in processes}
+    require_processes(given, processes, "batch")
     for name, size in given.items():
-        if name not in sources and name not in processes:
-            raise ValueError(
-                f"batch: {name!r} is neither a source nor a (source, task); there are {processes}."
-            )
         if not isinstance(size, int | np.integer) or size < 1:
             raise ValueError(f"batch: the size for {name!r} must be at least 1; got {size!r}.")
     usual = DEFAULT_BATCH if batch is None or isinstance(batch, Mapping) else int(batch)
-    sizes = (given.get(p, given.get(p[0], usual)) for p in processes)
+    sizes = (by_process(given, process, usual) for process in processes)
     return tuple(min(int(b), len(r)) for b, r in zip(sizes, records, strict=True))

@@ -365,7 +365,12 @@ def _remark(parameter: Parameter | None) -> str:
 
 
 def recipe_name(recipe: Recipe) -> str:
-    """Return the name of a recipe, with those that it wraps inside."""
+    """Return the name of a recipe, with those that it wraps inside.
+
+    >>> from mrgp import CenterPoint, MRGP
+    >>> recipe_name(CenterPoint(MRGP()))
+    'CenterPoint(MRGP)'
+    """
     name = type(recipe).__name__
     return name if recipe.inner is None else f"{name}({recipe_name(recipe.inner)})"
 

@@ -7,7 +7,7 @@ import equinox as eqx
 import numpy as np
 
 from mrgp._types import to_numpy
-from mrgp.data import Record
+from mrgp.data import Record, by_process
 from mrgp.inference.fits import Fit, FitError, finished
 from mrgp.inference.lbfgs import BRIEF, LBFGS, maximise
 from mrgp.inference.loop import Optimum, Status
@@ -24,7 +24,7 @@ from mrgp.models import (
     conditioned,
     innermost,
 )
-from mrgp.models.growing import Wanted, given_for, refreshed
+from mrgp.models.growing import Wanted, refreshed
 from mrgp.models.parts import States
 
 JOINT = LBFGS(max_steps=200, starts=1, candidates=0, tolerance=1e-6)
@@ -176,7 +176,7 @@ def _refine(
         if branch.name in tree.ancestors and not part.has_sites:
             record = as_arrays(records[tree.processes.index(branch.process)])
             own = to_numpy(_own_record(as_arrays(tree), as_arrays(states), branch, record))
-            part = part.with_sites(own, given_for(recipe.inducing, branch.process), problem.key)
+            part = part.with_sites(own, by_process(recipe.inducing, branch.process), problem.key)
         parts[branch.name] = part
     target = problem.objective(dataclasses.replace(tree, parts=parts))
     settings = optimiser if isinstance(optimiser, LBFGS) else JOINT

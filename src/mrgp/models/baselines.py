@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from mrgp.data import Dataset, Frame
-from mrgp.models.contract import Fitted, Model, PlainRecipe, Recipe, Weights
+from mrgp.models.contract import Fitted, Model, PlainRecipe, Recipe, Sketch, Weights
 from mrgp.models.linear import LinearModel
 from mrgp.models.mrgp import MRGP
 from mrgp.supports import DEFAULT_RULE
@@ -33,6 +33,10 @@ class VBAgg(PlainRecipe):
         if weights is None:
             return None
         return "VBAgg has all weights one by definition; use MRGP to weight sources."
+
+    def sketch(self, data: Dataset) -> Sketch:
+        """Return one field."""
+        return MRGP(**vars(self)).sketch(data)
 
     def build(self, data: Dataset, key: Any = 0, frame: Frame | None = None) -> LinearModel:
         """Make the MR-GP of the same settings."""
@@ -72,6 +76,10 @@ class CenterPoint:
     def view(self, data: Dataset) -> Dataset:
         """Return the data with collapsed supports."""
         return self.model.view(data.collapse())
+
+    def sketch(self, data: Dataset) -> Sketch | None:
+        """Return what the inner model is made of."""
+        return self.model.sketch(data)
 
     def build(self, data: Dataset, key: Any = 0, frame: Frame | None = None) -> Model:
         """Make the inner model for the view of the data."""

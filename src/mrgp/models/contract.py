@@ -1,20 +1,17 @@
 """What recipes and models can do: all that inference, weighting and prediction know of them."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from mrgp.data import Dataset, Frame, Record, Records, Scaling
+from mrgp.data import Dataset, Frame, Process, Record, Records, Scaling
 from mrgp.gp import Posterior, Readings, Smoother, Solver
 from mrgp.models.answers import Components, Question
 from mrgp.parameters import Parameter
 from mrgp.supports import Support
-
-Process = tuple[str, str]
-"""A source and a task, in this order."""
 
 Weights = Mapping[Any, float] | str | None
 """Composite weights by (source, task) or by source, a word for how to find them, or none."""
@@ -53,9 +50,35 @@ class Recipe(Protocol):
         """Return the data as the model sees it."""
         ...
 
+    def sketch(self, data: Dataset) -> "Sketch | None":
+        """Return what the model is made of for data as it sees them, if that can be drawn."""
+        ...
+
     def build(self, data: Dataset, key: Any = 0, frame: Frame | None = None) -> "Model":
         """Make the model for a dataset, with starting values in its frame."""
         ...
+
+
+class Sketch(NamedTuple):
+    """What a model is made of, for a picture: one field, a network of functions, or a tree.
+
+    `bias` is that of sources other than the `target` of one field; `latents`, `constant` and
+    `positive` say how a network mixes functions; `plan` has the branches of a tree, which see
+    `beside` and are mixed by a rule.
+
+    >>> Sketch("network", latents=2, constant=True).positive
+    False
+    """
+
+    form: Literal["field", "network", "tree"]
+    bias: str = "none"
+    target: str | None = None
+    latents: int = 1
+    constant: bool = False
+    positive: bool = False
+    plan: Any = None
+    beside: tuple[str, ...] = ()
+    mixing: str = ""
 
 
 class PlainRecipe:
@@ -78,6 +101,10 @@ class PlainRecipe:
     def view(self, data: Dataset) -> Dataset:
         """Return the data as they are."""
         return data
+
+    def sketch(self, data: Dataset) -> "Sketch | None":
+        """Have no picture."""
+        return None
 
 
 def innermost(recipe: Recipe) -> Any:

@@ -12,7 +12,7 @@ from mrgp._types import float64, to_numpy
 from mrgp.data import Dataset, Frame
 from mrgp.gp import Inducing
 from mrgp.models.arguments import check_choices, check_kernels, check_rule, check_whole
-from mrgp.models.contract import Fitted, PlainRecipe, Process, Weights, conditioned
+from mrgp.models.contract import Fitted, PlainRecipe, Process, Sketch, Weights, conditioned
 from mrgp.models.growing import Growth, Made, Plan
 from mrgp.models.mixing import Mixing
 from mrgp.models.mrgp import Method
@@ -60,6 +60,17 @@ class _Deep(PlainRecipe, abc.ABC):
         return (
             f"{type(self).__name__} has a GP for every source, so that no evidence is counted"
             " twice, and no rule for composite weights; give weights={source: number}, or none."
+        )
+
+    @property
+    @abc.abstractmethod
+    def rule(self) -> str:
+        """How experts are mixed, in words."""
+
+    def sketch(self, data: Dataset) -> Sketch:
+        """Return the branches of the tree."""
+        return Sketch(
+            "tree", plan=self.plan(data), beside=tuple(self.deep_inputs), mixing=self.rule
         )
 
     @abc.abstractmethod
@@ -128,6 +139,11 @@ class MRDGP(_Deep):
             check_choices(self, " or a function of the inputs", mixing=Mixing)
         check_choices(self, variance=Variance)
         _check_common(self)
+
+    @property
+    def rule(self) -> str:
+        """How experts are mixed, in words."""
+        return "a function of x" if callable(self.mixing) else str(self.mixing)
 
     def plan(self, data: Dataset) -> Plan:
         """Return the tree for a dataset: which GPs there are, and what each takes and explains."""
@@ -221,6 +237,11 @@ class Cascade(_Deep):
     def mixing(self) -> str:
         """The last branch alone predicts."""
         return "average"
+
+    @property
+    def rule(self) -> str:
+        """There is nothing to mix."""
+        return self.mixing
 
     @property
     def variance(self) -> str:

@@ -20,7 +20,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from mrgp.data import Dataset, Observations, Record, Scaling, as_seed, process_weights, spread_of
+from mrgp.data import (
+    Dataset,
+    Observations,
+    Record,
+    Scaling,
+    as_seed,
+    by_process,
+    process_weights,
+    spread_of,
+)
 from mrgp.gp import Posterior, nodes_of
 from mrgp.kernels import (
     RBF,
@@ -176,7 +185,7 @@ class Growth:
     def _base_recipe(self, branch: Branch) -> MRGP:
         """Return the MR-GP of one process."""
         recipe, observed = self.recipe, self.data[branch.process]
-        kernel, noise = given_for(recipe.kernel_base, branch.process), None
+        kernel, noise = by_process(recipe.kernel_base, branch.process), None
         source, task = branch.process
         target = next(blend.target for blend in self.plan.blends if blend.task == task)
         if source != target and recipe.priors:
@@ -187,7 +196,7 @@ class Growth:
                 kernel = _linked(kernel, bases[target, task].gp.kernel)
         return MRGP(
             kernel=kernel,
-            inducing=given_for(recipe.inducing, branch.process),
+            inducing=by_process(recipe.inducing, branch.process),
             method=recipe.method,
             priors=recipe.priors,
             quadrature=recipe.quadrature,
@@ -375,13 +384,6 @@ def _check_maps(recipe: Any) -> None:
                     f"kernel_deep: maps have no input {unknown[0]!r}; they see {seen}. Name it in"
                     f" deep_inputs=({unknown[0]!r},) too."
                 )
-
-
-def given_for(given: Any, process: Process) -> Any:
-    """Return what a recipe has for a process: by (source, task), by source, or one for all."""
-    if not isinstance(given, Mapping):
-        return given
-    return given.get(process, given.get(process[0]))
 
 
 def _count(observed: Observations) -> int:

@@ -11,7 +11,7 @@ from mrgp.data import Dataset, Frame, Scaling, as_seed
 from mrgp.gp import Collapsed, Exact, Inducing, Solver, needs_nodes, start_locations
 from mrgp.kernels import Binding, Kernel, Matern32
 from mrgp.models.arguments import check_choices, check_kernels, check_rule
-from mrgp.models.contract import PlainRecipe, refuse_likelihoods
+from mrgp.models.contract import PlainRecipe, Sketch, refuse_likelihoods
 from mrgp.models.linear import LinearModel, prior_q
 from mrgp.models.noise import Diagonal
 from mrgp.models.readouts import OneField
@@ -107,6 +107,10 @@ class MRGP(PlainRecipe):
             processes=data.processes,
             inputs=data.inputs,
         )
+
+    def sketch(self, data: Dataset) -> Sketch:
+        """Return one field, and which sources have a bias."""
+        return Sketch("field", self.bias, self.target_of(data))
 
     def target_of(self, data: Dataset) -> str:
         """Return the source that has no bias: the one named, or the first."""

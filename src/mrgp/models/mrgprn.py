@@ -22,7 +22,7 @@ from mrgp.kernels import (
     single_kernels,
 )
 from mrgp.models.arguments import check_choices, check_kernels, check_rule, check_whole
-from mrgp.models.contract import Fitted, PlainRecipe, refuse_likelihoods
+from mrgp.models.contract import Fitted, PlainRecipe, Sketch, refuse_likelihoods
 from mrgp.models.factors import Factors, prior_q, spread_q, trained_q
 from mrgp.models.linear import LinearModel
 from mrgp.models.mrgp import exact_is_cheap
@@ -134,6 +134,11 @@ class MRGPRN(PlainRecipe):
     def fitted(self) -> Fitted:
         """A network's posterior is found block by block, that of constant weights at once."""
         return "whole" if self.kernel_w == "constant" else "blocks"
+
+    def sketch(self, data: Dataset) -> Sketch:
+        """Return the latent functions, and how weights mix them."""
+        constant, latents = self.kernel_w == "constant", self.latents_of(data)
+        return Sketch("network", latents=latents, constant=constant, positive=self.positive)
 
     def latents_of(self, data: Dataset) -> int:
         """Return how many latent functions the tasks of a dataset share."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from mrgp.inference import Dependence, Variogram
+from mrgp.checks import Dependence, Variogram
 from mrgp.plotting.colours import LINE_COLOURS, MODEL_COLOURS
 from mrgp.plotting.coordinates import Vector, with_units
 from mrgp.plotting.panels import Axes, new_axes, new_panels
@@ -95,7 +95,7 @@ def plot_dependence(found: Dependence) -> Any:
     """Draw the residuals of pairs of overlapping sources; return the figure.
 
     >>> import mrgp
-    >>> from mrgp.inference.dependence import Pair
+    >>> from mrgp.checks import Pair
     >>> clusters = mrgp.overlap_clusters([mrgp.points([[0.0]]), mrgp.points([[1.0]])])
     >>> pair = Pair("laqn", "sat", np.array([[-1.0, -1.0], [1.0, 1.0]]))
     >>> plot_dependence(mrgp.Dependence((pair,), clusters)).axes[0].get_xlabel()

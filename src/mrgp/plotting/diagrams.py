@@ -2,13 +2,14 @@
 
 import dataclasses
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from mrgp.data import Dataset, Observations
-from mrgp.models import MRGP, MRGPRN, CenterPoint, VBAgg
+from mrgp.inference import recipe_name
+from mrgp.models import Recipe, Sketch
 from mrgp.plotting.coordinates import with_units
 from mrgp.supports import Boxes, Points, Polygons, Products, Support
 
@@ -53,7 +54,7 @@ class Diagram:
         self.arrows += [(start, name) for start in after]
 
 
-def diagram_of(model: Any, data: Dataset) -> Diagram:
+def diagram_of(model: Recipe, data: Dataset) -> Diagram:
     """Return the parts of a model for a dataset, placed, and what goes into what.
 
     >>> import mrgp
@@ -64,35 +65,18 @@ def diagram_of(model: Any, data: Dataset) -> Diagram:
     support ['value at 2 points']
     observed ['laqn', 'value']
     """
-    inner, title = _within(model)
-    add = _parts_of(inner)
-    words = {o.process: _seen(o.dropna().support, centred=inner is not model) for o in data}
-    found = Diagram(title)
-    add(found, inner, model.view(data), words)
+    seen = model.view(data)
+    sketch, forms = model.sketch(seen), {"field": _field, "network": _network, "tree": _tree}
+    if sketch is None:
+        raise TypeError(
+            "plot_diagram draws mrgp.MRGP, VBAgg, MRGPRN, MRDGP, Cascade and CenterPoint of them;"
+            f" got {type(model).__name__}."
+        )
+    centred = model.inner is not None
+    words = {o.process: _seen(o.dropna().support, centred) for o in data}
+    found = Diagram(recipe_name(model))
+    forms[sketch.form](found, sketch, seen, words)
     return found
-
-
-def _within(model: Any) -> tuple[Any, str]:
-    """Return the model that views of the data are given to, and the names of all."""
-    title = type(model).__name__
-    while isinstance(model, CenterPoint):
-        model = model.model
-        title = f"{title}({type(model).__name__})"
-    return model, title
-
-
-def _parts_of(model: Any) -> Callable[[Diagram, Any, Dataset, Words], None]:
-    """Return what adds the parts of a kind of model to a diagram."""
-    if isinstance(model, MRGP | VBAgg):
-        return _field
-    if isinstance(model, MRGPRN):
-        return _network
-    if hasattr(model, "plan"):
-        return _tree
-    raise TypeError(
-        "plot_diagram draws mrgp.MRGP, VBAgg, MRGPRN, MRDGP, Cascade and CenterPoint of them; got"
-        f" {type(model).__name__}."
-    )
 
 
 def _seen(support: Support, centred: bool) -> str:
@@ -129,17 +113,15 @@ def _add_sources(
         found.plates.append(((support, observed), f"{count:,} value{'' if count == 1 else 's'}"))
 
 
-def _field(found: Diagram, model: Any, data: Dataset, words: Words) -> None:
+def _field(found: Diagram, sketch: Sketch, data: Dataset, words: Words) -> None:
     """Add one latent field, seen by every source through its support."""
     if len(data.tasks) > 1:
         raise ValueError(
-            f"{type(model).__name__} models one task, and the data have {data.tasks}. Choose one"
-            " with data.select(task=...)."
+            f"{found.title} models one task, and the data have {data.tasks}. Choose one with"
+            " data.select(task=...)."
         )
-    bias = getattr(model, "bias", "none")
-    if bias != "none":
-        target, form = model.target_of(data), {"offset": "c + {}", "affine": "c + r × {}"}[bias]
-        words = {p: form.format(w) if p[0] != target else w for p, w in words.items()}
+    form = {"none": "{}", "offset": "c + {}", "affine": "c + r × {}"}[sketch.bias]
+    words = {p: form.format(w) if p[0] != sketch.target else w for p, w in words.items()}
     rows = {process: float(i) for i, process in enumerate(data.processes)}
     found.add("f", "gp", f"f\n{_over(data)}", 0, 0.5 * (len(rows) - 1))
     found.arrows += [("f", ("support", process)) for process in rows]
@@ -150,7 +132,7 @@ def _over(data: Dataset) -> str:
     return f"GP over {', '.join(data.inputs)}"
 
 
-def _network(found: Diagram, model: MRGPRN, data: Dataset, words: Words) -> None:
+def _network(found: Diagram, sketch: Sketch, data: Dataset, words: Words) -> None:
     """Add latent functions, and for each task its weights and the sum that its sources see."""
     rows: dict[Process, float] = {}
     middles: dict[str, float] = {}
@@ -159,15 +141,15 @@ def _network(found: Diagram, model: MRGPRN, data: Dataset, words: Words) -> None
         start = len(rows) + len(middles)
         rows |= {process: start + 1.0 + i for i, process in enumerate(mine)}
         middles[task] = start + 0.5 * (len(mine) + 1)
-    count, ends = model.latents_of(data), list(middles.values())
+    count, ends = sketch.latents, list(middles.values())
     latents = [("f", q) for q in range(count)]
     for q, name in enumerate(latents):
         row = 0.5 * (ends[0] - 1 + ends[-1]) - 0.5 * (count - 1) + q
         found.add(name, "gp", f"f{_index(q)}\n{_over(data)}", 0, row)
-    kind: Kind = "constant" if model.kernel_w == "constant" else "gp"
+    kind: Kind = "constant" if sketch.constant else "gp"
     for task, row in middles.items():
-        text = f"{task} = {_sum(model, count)}"
-        found.add(("W", task), kind, _weights(model, task, count), 1, row - 1)
+        text = f"{task} = {_sum(sketch)}"
+        found.add(("W", task), kind, _weights(sketch, task), 1, row - 1)
         found.add(("sum", task), "sum", text, 1, row, [("W", task), *latents])
     found.arrows += [(("sum", process[1]), ("support", process)) for process in rows]
     _add_sources(found, data, rows, 2, words)
@@ -177,40 +159,41 @@ def _index(q: int) -> str:
     return str(q + 1).translate(DIGITS)
 
 
-def _weights(model: MRGPRN, task: str, count: int) -> str:
+def _weights(sketch: Sketch, task: str) -> str:
+    count = sketch.latents
     names = f"W{_index(0)}" if count == 1 else f"W{_index(0)} … W{_index(count - 1)}"
-    kind = "constant" if model.kernel_w == "constant" else "GP"
+    kind = "constant" if sketch.constant else "GP"
     return f"weights of {task}\n{names}: {count} {kind}{'' if count == 1 else 's'}"
 
 
-def _sum(model: MRGPRN, count: int) -> str:
-    form = "exp(W{0}) f{0}" if model.positive else "W{0} f{0}"
+def _sum(sketch: Sketch) -> str:
+    count, form = sketch.latents, "exp(W{0}) f{0}" if sketch.positive else "W{0} f{0}"
     if count <= 3:
         return " + ".join(form.format(_index(q)) for q in range(count))
     return f"{form.format(_index(0))} + … + {form.format(_index(count - 1))}"
 
 
-def _tree(found: Diagram, model: Any, data: Dataset, words: Words) -> None:
+def _tree(found: Diagram, sketch: Sketch, data: Dataset, words: Words) -> None:
     """Add base GPs with their data, layers that map one to another, and mixtures."""
-    plan = model.plan(data)
+    plan = sketch.plan
     pending = list(plan.blends)
-    for node in plan.nodes:
-        if node.parent is None:
-            text = f"base GP of {node.process[0]}\nover {', '.join(data.inputs)}"
+    for branch in plan.branches:
+        if branch.parent is None:
+            text = f"base GP of {branch.process[0]}\nover {', '.join(data.inputs)}"
             bases = sum(box.kind == "gp" for box in found.boxes.values())
-            found.add(node.name, "gp", text, 1, float(bases))
+            found.add(branch.name, "gp", text, 1, float(bases))
             continue
-        while node.parent not in found.boxes:
-            _add_mixture(found, model, data, pending.pop(0))
-        parent = found[node.parent]
-        beside = f"\nand {', '.join(model.deep_inputs)}" if model.deep_inputs else ""
-        text = f"deep GP\n{node.label} → {node.process[0]}{beside}"
-        found.add(node.name, "layer", text, parent.column + 1, parent.row, [parent.name])
+        while branch.parent not in found.boxes:
+            _add_mixture(found, sketch, data, pending.pop(0))
+        parent = found[branch.parent]
+        beside = f"\nand {', '.join(sketch.beside)}" if sketch.beside else ""
+        text = f"deep GP\n{branch.label} → {branch.process[0]}{beside}"
+        found.add(branch.name, "layer", text, parent.column + 1, parent.row, [parent.name])
     for blend in pending:
-        _add_mixture(found, model, data, blend)
+        _add_mixture(found, sketch, data, blend)
     for o in data:
         # The first GP of a process explains its values: its base or, in a chain, its layer.
-        first = next(node for node in plan.nodes if node.process == o.process)
+        first = next(branch for branch in plan.branches if branch.process == o.process)
         text = f"{_observed(o)}\n{words[o.process]}"
         beside = first.parent is None and len(plan.blends[-1].experts) > 1
         gp = found[first.name]
@@ -218,7 +201,7 @@ def _tree(found: Diagram, model: Any, data: Dataset, words: Words) -> None:
         found.add(("observed", o.process), "observed", text, *place, [first.name])
 
 
-def _add_mixture(found: Diagram, model: Any, data: Dataset, blend: Any) -> None:
+def _add_mixture(found: Diagram, sketch: Sketch, data: Dataset, blend: Any) -> None:
     """Add the mixture of a task behind its experts."""
     experts = [found[name] for _, name in blend.experts]
     column = max(box.column for box in experts) + 1
@@ -226,8 +209,7 @@ def _add_mixture(found: Diagram, model: Any, data: Dataset, blend: Any) -> None:
     # In a chain over tasks the next layer stands there already.
     while any(b.column == column and abs(b.row - row) < 1 for b in found.boxes.values()):
         row -= 1
-    rule = "a function of x" if callable(model.mixing) else model.mixing
-    how = f"mixture, by {rule}" if len(experts) > 1 else "prediction"
+    how = f"mixture, by {sketch.mixing}" if len(experts) > 1 else "prediction"
     text = f"{with_units(blend.task, data.units[blend.task])}\n{how}"
     found.add(blend.name, "mixture", text, column, row, [box.name for box in experts])
 

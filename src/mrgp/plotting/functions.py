@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from mrgp.checks import BiasMap
 from mrgp.data import Dataset, Observations
-from mrgp.inference import BiasMap
 from mrgp.plotting.colours import LINE_COLOURS, MODEL_COLOURS, PREDICTION_COLOUR, source_colours
 from mrgp.plotting.coordinates import Coordinate, Vector, coordinates, with_units
 from mrgp.plotting.panels import Axes, new_axes, new_panels

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from mrgp.data import Dataset, Observations
 from mrgp.checks import BiasMap
+from mrgp.data import Dataset, Observations
 from mrgp.evaluation import HOW_TO_READ, SCORES, TABLE
 from mrgp.inference import Fit
 from mrgp.parameters import at_limit
@@ -98,11 +98,12 @@ def recipe_words(fit: Fit) -> str:
     while recipe is not None:
         name = type(recipe).__name__
         said.append(f"{name}: {RECIPES.get(name, 'a model of its own.')}")
-        given = {name: getattr(recipe, name, None) for name in KERNELS}
-        said += [f"{name}: {_flat(value)}." for name, value in given.items() if value is not None]
-        if getattr(recipe, "bias", "none") != "none":
-            said.append(f"Sources other than the target have a bias: {recipe.bias}.")
-        recipe = getattr(recipe, "model", None)
+        given = vars(recipe)
+        kernels = {name: given[name] for name in KERNELS if given.get(name) is not None}
+        said += [f"{name}: {_flat(value)}." for name, value in kernels.items()]
+        if given.get("bias", "none") != "none":
+            said.append(f"Sources other than the target have a bias: {given['bias']}.")
+        recipe = recipe.inner
     return " ".join(said)
 
 
@@ -183,15 +184,7 @@ def checks_section(found: list[Check]) -> str:
 
 def maps_of(fit: Fit) -> list[BiasMap]:
     """Return the maps to the target that a deep model learned, or none."""
-    if not _learns_maps(fit):
-        return []
-    asked = dict.fromkeys((n.label, n.process[1]) for n in fit.model.nodes if n.parent is not None)
-    return [fit.bias_map(pair) for pair in asked]
-
-
-def _learns_maps(fit: Fit) -> bool:
-    """Tell whether a model has maps from sources to its target."""
-    return isinstance(fit.model, Tree)
+    return [fit.bias_map(pair) for pair in fit.model.maps if isinstance(pair, tuple)]
 
 
 def sources_section(fit: Fit, maps: list[BiasMap], shares: dict[str, dict[str, float]]) -> str:
@@ -222,7 +215,7 @@ def _explained(fit: Fit, rows: list[list[Any]]) -> str:
     said = "The noise is that of one value about what its source sees."
     if any(row[4] is not None or row[5] is not None for row in rows):
         said += " A source reports offset + ratio x the field; the target has neither."
-    elif _learns_maps(fit):
+    elif fit.recipe.fitted == "parts":
         said += " The bias of each source is its map to the target, below."
     else:
         said += " No bias was fitted: all sources are taken to see the same field."

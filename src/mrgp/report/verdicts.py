@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from mrgp.checks import is_dense
 from mrgp.data import Dataset
 from mrgp.evaluation import evaluate_quietly, pit
 from mrgp.inference import Fit
-from mrgp.inference.kept import is_exact
 from mrgp.plotting.calibration import LEVELS, pit_density, shares_inside
 from mrgp.prediction import Prediction, predict_values
 
@@ -91,7 +91,7 @@ def checks(fit: Fit, data: Dataset | None, held_out: Dataset | None) -> list[Che
                 f" {fit.processes}."
             )
         found.append(Check.of("held out", _predicted(fit, held_out)))
-    if is_exact(fit) and fit.treatment != "adjusted":
+    if is_dense(fit):
         each = fit.leave_one_out()
         pairs = {(part.source, part.task): (part.prediction(), part.y) for part in each}
         found.append(Check.of("left out", pairs, each.summary()))

@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from mrgp.data import Dataset
+from mrgp.data import Dataset, by_process, require_processes
 from mrgp.supports import Clusters, overlap_clusters
 
 Grouping = Literal["overlap", "observation", "source"]
@@ -64,18 +64,12 @@ def _given_labels(data: Dataset, clusters: Any) -> list[np.ndarray]:
 
 def _labels_by_name(data: Dataset, clusters: Mapping[Any, Any]) -> list[Any]:
     """Look labels up by (source, task), then by source."""
-    known = {*data.processes, *data.sources}
-    unknown = [name for name in clusters if name not in known]
-    if unknown:
-        raise ValueError(
-            f"clusters=: {unknown[0]!r} is neither a source nor a (source, task) of the data, which"
-            f" has {data.processes}."
-        )
+    require_processes(clusters, data.processes, "clusters=")
     found = []
     for process in data.processes:
         if process not in clusters and process[0] not in clusters:
             raise ValueError(
                 f"clusters= has no labels for {process[0]!r}; give them for {data.sources}."
             )
-        found.append(clusters.get(process, clusters.get(process[0])))
+        found.append(by_process(clusters, process))
     return found
