@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from mrgp import inference, prediction
+from mrgp import prediction, selection
 from mrgp.data import Dataset, Observations
 from mrgp.models import MRGP
 from mrgp.supports import Support, boxes, points
@@ -89,7 +89,7 @@ class MRGPRegressor(RegressorMixin, BaseEstimator):
         data = Dataset(Observations(at, seen, name=name or "source") for at, seen, name in parts)
         model = MRGP() if self.model is None else self.model
         settings = {"optimiser": self.optimiser, "progress": None}
-        self.fit_ = inference.fit(model, data, self.key, self.weights, **settings)
+        self.fit_ = selection.fit(model, data, self.key, self.weights, **settings)
         self._inputs = inputs
         return self
 

@@ -39,7 +39,7 @@ class FitError(RuntimeError):
 class Learned:
     """What fits and chains have in common: the names in the data, and labels for supports."""
 
-    model: Model
+    model: Any
     inputs: tuple[str, ...]
     axes: tuple[Axis | None, ...] | None
 

@@ -224,7 +224,7 @@ def _shown(numbers: np.ndarray, side: Side) -> Any:
 def _outlines(support: Support, sides: list[Side]) -> tuple[Any, tuple[int, ...]]:
     """Return outlines as geometries, and the inputs they stand for."""
     parts, columns_of = (support,), (tuple(range(support.dimension)),)
-    if isinstance(support, Product):
+    if isinstance(support, Products):
         parts, columns_of = support.parts, support.columns
     for part, inputs in zip(parts, columns_of, strict=True):
         found = getattr(part, "outlines", None)

@@ -1,7 +1,7 @@
 """A tree of GPs: bases, layers over their values, and the mixture of a task (theory 5)."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import equinox as eqx
@@ -14,7 +14,7 @@ from mrgp._types import AnyArray
 from mrgp.data import Record, Records, Scaling
 from mrgp.gp import nodes_of
 from mrgp.models.answers import Components, Question, as_arrays, check_joint, columns_of, in_chunks
-from mrgp.models.contract import PlainModel, Process
+from mrgp.models.contract import LearnedMap, PlainModel, Process
 from mrgp.models.parts import Blend, Branch, LayerMap, Part, States, layer_record
 from mrgp.models.paths import Paths
 from mrgp.parameters import Parameter
@@ -49,9 +49,9 @@ class Tree(eqx.Module, PlainModel):
     rule: Rule = eqx.field(static=True)
 
     @property
-    def maps(self) -> dict[Any, LayerMap]:
+    def maps(self) -> Mapping[Any, LearnedMap]:
         """The layers by what they map from: a source or task, or (source, task)."""
-        found: dict[Any, LayerMap] = {}
+        found: dict[Any, LearnedMap] = {}
         names = tuple(self.inputs[d] for d in self.beside)
         for branch in (b for b in self.branches if b.parent is not None):
             part, task = self.parts[branch.name], self.task_of(str(branch.parent))

@@ -42,6 +42,7 @@ def fit(
     if isinstance(model, Dataset):
         raise TypeError("fit takes the model first and the data second: fit(model, data).")
     check_data(data, "fit")
+    recipe: Any = model
     reasons: tuple[str, ...] = ()
     if isinstance(model, str):
         if model != "auto":
@@ -50,9 +51,9 @@ def fit(
                 f' "auto"; got {model!r}.'
             )
         choice = choose(data, key=as_seed(key), progress=progress)
-        model, reasons = choice.recipe, choice.reasons
+        recipe, reasons = choice.recipe, choice.reasons
         weights = choice.weights if weights is None else weights
     found = fit_weighted(
-        model, data, key, weights, hyperparameters, optimiser, progress, throw, reuse
+        recipe, data, key, weights, hyperparameters, optimiser, progress, throw, reuse
     )
     return dataclasses.replace(found, reasons=reasons)
