@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mrgp
-from mrgp.inference.mcmc import drawing, effective_sample_size
+from mrgp.inference.mcmc import draws, effective_sample_size
 from mrgp.inference.mcmc.target import Target
 from reference import gaussian, mcmc
 from shorthand import build_objective

@@ -85,7 +85,16 @@ class BiasMap:
 
 @float64
 def bias_map(fit: Fit, source: Any, values: Any = None, at: Any = None) -> BiasMap:
-    """Return the map that a deep model learned from a source, or another task, to its target."""
+    """Return the map that a deep model learned from a source, or another task, to its target.
+
+    >>> import mrgp
+    >>> x = np.linspace(0.0, 6.0, 30)[:, None]
+    >>> sat = mrgp.Observations(mrgp.points(x), 0.5 * np.sin(x[:, 0]), name="sat")
+    >>> laqn = mrgp.Observations(mrgp.points(x[::2]), np.sin(x[::2, 0]), name="laqn")
+    >>> fit = mrgp.fit(mrgp.MRDGP(target="laqn"), mrgp.Dataset([laqn, sat]))
+    >>> bias_map(fit, "sat", values=[0.25]).mean.round(1)
+    array([0.5])
+    """
     maps = fit.model.maps
     if not maps and fit.recipe.fitted != "parts":
         raise ValueError(

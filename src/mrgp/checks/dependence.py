@@ -24,6 +24,9 @@ class Pair:
     """Residuals of two sources, one number each for every cluster in which both observe.
 
     Residuals are in units of their standard deviation, summed in a cluster and scaled alike.
+
+    >>> Pair("one", "copy", np.array([[1.0, 1.0], [-2.0, -2.0], [0.5, 0.5], [3.0, 3.0]])).correlation
+    1.0
     """
 
     first: str

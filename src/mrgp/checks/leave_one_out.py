@@ -170,7 +170,14 @@ class LeaveOneOut:
 
 @float64
 def leave_one_out(fit: Fit) -> LeaveOneOut:
-    """Predict every value of an exact fit from all the others, with its parameters held."""
+    """Predict every value of an exact fit from all the others, with its parameters held.
+
+    >>> import mrgp
+    >>> x = np.linspace(0.0, 6.0, 12)[:, None]
+    >>> seen = mrgp.Observations(mrgp.points(x), np.sin(x[:, 0]), name="sensors")
+    >>> len(leave_one_out(mrgp.fit(mrgp.MRGP(), mrgp.Dataset([seen]))))
+    12
+    """
     found = dense(fit, "leave_one_out", OTHERWISE)
     precision = (found.root**2).sum(0)
     mean = found.y - found.alpha / precision

@@ -2,6 +2,6 @@
 
 from mrgp.cli import data, demo, runs, workflow
 from mrgp.cli.app import app, command, main
-from mrgp.cli.runs import parse_seeds
+from mrgp.cli.run import parse_seeds
 
 __all__ = ["app", "command", "data", "demo", "main", "parse_seeds", "runs", "workflow"]

@@ -16,7 +16,8 @@ from mrgp.inference.loop import Optimum, Status
 from mrgp.inference.problem import Problem
 from mrgp.inference.stochastic import Adam
 from mrgp.likelihoods import Likelihood
-from mrgp.models import Components, Model, Process, Question, Recipe, State, as_arrays, conditioned
+from mrgp.models import Components, Model, Process, Question, Recipe, as_arrays, conditioned
+from mrgp.models.contract import State
 from mrgp.parameters import Parameter, at_limit
 from mrgp.supports import Axis, Field, Geometry, Support, bounds_of, same_fields
 
