@@ -183,3 +183,17 @@ def test_polygons_have_their_outlines_and_every_task_its_field(plotly, tmp_path)
     write_report(fit, path)
     assert [field["task"] for field in contents(path)["fields"]] == ["no2", "pm10"]
     assert write_report(fit, path, task="pm10").tasks == ("pm10",)
+
+
+def test_lengthscales_have_the_units_of_the_inputs_that_their_kernel_sees(fits, plotly, tmp_path):
+    path, quick = tmp_path / "page.html", mrgp.LBFGS(max_steps=1, starts=1, candidates=0)
+    grid = fits.london_data.select(source="laqn").supports[0][:1]
+    kernel = mrgp.RBF(dims=("time", "lon")) + mrgp.Periodic(24.0, dims="time")
+    fit = mrgp.fit(mrgp.MRGP(kernel=kernel), fits.london_data, optimiser=quick, throw=False)
+    write_report(fit, path, grid=grid)
+    rows = re.findall(r'<th scope="row">(kernel[^<]*lengthscale)</th>(.*?)</tr>', path.read_text())
+    units = {
+        name.split("(")[0]: re.findall(r"<td[^>]*>([^<]*)</td>", cells)[1] for name, cells in rows
+    }
+    # That of a period is a share of it.
+    assert units == {"kernel.RBF": "h, km", "kernel.Periodic": "–"}

@@ -18,7 +18,6 @@ MANY = 300
 THIN = 0.01
 """How wide a box without width is drawn among boxes, as a share of the map."""
 
-
 Limits = tuple[float, float]
 
 
@@ -97,8 +96,8 @@ def regions_on(
     cells, outlines = cells_of([x, y]), getattr(part, "outlines", None)
     if outlines is not None:
         # Two polygons may have one bounding box.
-        _, number = np.unique([shape.wkb for shape in outlines.shapes], return_inverse=True)
-        cells = np.column_stack([cells, number])
+        written = np.array([shape.wkb for shape in outlines.shapes], object)
+        cells = np.column_stack([cells, np.unique(written, return_inverse=True)[1]])
     _, first, owner = np.unique(cells, axis=0, return_index=True, return_inverse=True)
     owner = owner.reshape(-1)
     means = np.bincount(owner, values) / np.bincount(owner)
