@@ -19,33 +19,12 @@ from jaxtyping import Array, Float
 from mrgp._types import float64
 from mrgp.gp.averages import DEFAULT_ORDER, Interval, interval_mean
 from mrgp.gp.chunks import map_rows, rows_at_a_time
-from mrgp.kernels import (
-    Binding,
-    Factor,
-    Kernel,
-    Product,
-    Stationary,
-    Term,
-    White,
-    has_white,
-    is_stationary,
-)
+from mrgp.kernels import Binding, Factor, Kernel, Product, Stationary, Term, White
 from mrgp.kernels.base import View
+from mrgp.kernels.structured import has_white, is_stationary
 from mrgp.parameters import unwrap
-from mrgp.supports import (
-    DEFAULT_RULE,
-    Atoms,
-    GaussLegendre,
-    Geometry,
-    Partition,
-    Polygons,
-    Products,
-    Rule,
-    Shapes,
-    Sobol,
-    Support,
-    along,
-)
+from mrgp.supports import Atoms, Geometry, Partition, Polygons, Products, Shapes, Support
+from mrgp.supports.quadrature import DEFAULT_RULE, GaussLegendre, Rule, Sobol, along
 
 _CLOSED_FORM_SHARE = 8
 _SYMMETRIC_BLOCKS = 4
