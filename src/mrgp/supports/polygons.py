@@ -12,7 +12,7 @@ from jaxtyping import Float
 from mrgp._types import Inputs, Vector
 from mrgp.supports.covariates import Field
 from mrgp.supports.outlines import Outlines, Pieces, cut, read, require_shapely
-from mrgp.supports.regions import check_inputs, check_kind, check_multiplier, join_nodes
+from mrgp.supports.regions import check_labels, check_multiplier, join_nodes
 from mrgp.supports.support import Kind, Nodes, PerInput
 
 Steps = Float[np.ndarray, " n"]
@@ -118,7 +118,7 @@ def polygons(
     """
     where = "polygons"
     shapes, repaired = read(geometries, where)
-    names = check_inputs(inputs, 2, where)
+    labels = check_labels(inputs, kind, 2, where)
     if repaired:
         warnings.warn(
             f"{where}: {repaired} of {len(shapes)} geometries had outlines that cross or parts that"
@@ -128,7 +128,6 @@ def polygons(
         )
     if spacing is None:
         spacing = float(np.sqrt(np.median(require_shapely().area(shapes)))) / CELLS_ACROSS
-    labels = {"inputs": names, "kind": check_kind(kind, where)}
     density = callable(weights) or hasattr(weights, "dims")
     factor = check_multiplier(None if density else weights, len(shapes), kind, where)
     steps = _check_spacing(spacing, len(shapes), where)
