@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -41,11 +41,8 @@ def cross_covariance(
     >>> cross_covariance(slope, intervals([0.0], [4.0]), points([[3.0]])).tolist()  # 2 times 3
     [[6.0]]
     """
-    parts = (
-        functools.reduce(jnp.multiply, (_cross(mean, a, b) for mean, (a, b) in factors))
-        for factors in _routes(kernel, (first, second), rule)
-    )
-    return functools.reduce(jnp.add, parts, jnp.zeros((len(first), len(second))))
+    zero = jnp.zeros((len(first), len(second)))
+    return _over_routes(_cross, _routes(kernel, (first, second), rule), zero)
 
 
 def _cross(mean: "_Mean", a: Atoms, b: Atoms) -> Float[Array, "n m"]:
@@ -70,11 +67,7 @@ def variance(kernel: Kernel, support: Support, rule: Rule = DEFAULT_RULE) -> Flo
     >>> round(float(found[0]), 4)  # 2 / e
     0.7358
     """
-    parts = (
-        functools.reduce(jnp.multiply, (_variance(mean, atoms) for mean, (atoms,) in factors))
-        for factors in _routes(kernel, (support,), rule)
-    )
-    return functools.reduce(jnp.add, parts, jnp.zeros(len(support)))
+    return _over_routes(_variance, _routes(kernel, (support,), rule), jnp.zeros(len(support)))
 
 
 def variance_by_shape(
@@ -98,11 +91,9 @@ def _variance(mean: "_Mean", atoms: Atoms) -> Float[Array, " n"]:
         # Pairs of nodes are symmetric: blocks off the diagonal count twice.
         total = jnp.zeros(weights.shape[0])
         for i, j in itertools.combinations_with_replacement(blocks, 2):
-            rows, columns = (
-                (lower[:, i, None], upper[:, i, None]),
-                (lower[:, None, j], upper[:, None, j]),
-            )
-            block = jnp.einsum("ns,nst,nt->n", weights[:, i], mean(*rows, *columns), weights[:, j])
+            first = lower[:, i, None], upper[:, i, None]
+            second = lower[:, None, j], upper[:, None, j]
+            block = jnp.einsum("ns,nst,nt->n", weights[:, i], mean(*first, *second), weights[:, j])
             total += block if i == j else 2.0 * block
         return total
 
@@ -255,6 +246,14 @@ def _intervals(lower: Array, upper: Array, flat: tuple[bool, ...]) -> list[Inter
 
 
 _Route = tuple[_Mean, list[Atoms]]
+
+
+def _over_routes(
+    factor: Callable[..., Array], routes: Iterable[list[_Route]], zero: Array
+) -> Array:
+    """Sum over routes the product of a factor of each mean and the atoms that go with it."""
+    products = (functools.reduce(jnp.multiply, (factor(m, *a) for m, a in r)) for r in routes)
+    return functools.reduce(jnp.add, products, zero)
 
 
 def _routes(kernel: Kernel, supports: Sequence[Support], rule: Rule) -> Iterator[list[_Route]]:
