@@ -24,6 +24,7 @@ from mrgp.kernels.structured import White, has_white, is_stationary
 from mrgp.supports.quadrature import gauss_legendre
 
 Values = Float[AnyArray, "..."]
+Means = tuple[Callable[..., Values], Callable[..., Values]]
 
 ROOT_HALF_PI = math.sqrt(math.pi / 2)
 ROOT_TWO_PI = math.sqrt(2 * math.pi)
@@ -135,14 +136,12 @@ def _weighted(step: Callable[[Any], Values], nodes: AnyArray, weights: AnyArray)
     return jax.lax.scan(jax.checkpoint(body), start, (jnp.asarray(nodes), jnp.asarray(weights)))[0]
 
 
-def _by_width(
-    single: Callable[..., Values],
-    double: Callable[..., Values],
-    first: Interval,
-    second: Interval,
-    rate: Values,
-) -> Values:
-    """Average by the distance of two centres and the widths, in units of 1 / rate, larger first."""
+def _by_width(means: Means, first: Interval, second: Interval, rate: Values) -> Values:
+    """Average by the distance of two centres and the widths, in units of 1 / rate, larger first.
+
+    The means are those between a point and an interval, and between two intervals.
+    """
+    single, double = means
     # Ends are subtracted first, so that equal far-away intervals do not cancel.
     u = 0.5 * rate * jnp.abs((first.lower - second.lower) + (first.upper - second.upper))
     if first.flat or second.flat:
@@ -153,7 +152,7 @@ def _by_width(
 
 def _rbf(kernel: RBF, first: Interval, second: Interval) -> Values:
     rate = 1.0 / kernel.lengthscale
-    return kernel.variance * _by_width(_rbf_single, _rbf_double, first, second, rate)
+    return kernel.variance * _by_width((_rbf_single, _rbf_double), first, second, rate)
 
 
 _GAUSS_X, _GAUSS_W = gauss_legendre(8)
@@ -271,8 +270,8 @@ def _spectral(kernel: SpectralMixture, first: Interval, second: Interval) -> Val
 
     def component(frequency: Values, bandwidth: Values) -> Values:
         rate, phase = 2.0 * jnp.pi * bandwidth, frequency / bandwidth
-        wave = (functools.partial(mean, r=phase) for mean in (waves.single, waves.double))
-        return _by_width(*wave, first, second, rate)
+        single, double = (functools.partial(f, r=phase) for f in (waves.single, waves.double))
+        return _by_width((single, double), first, second, rate)
 
     means = jax.vmap(component)(frequencies[:, 0], bandwidths[:, 0])
     return kernel.variance * jnp.tensordot(shares, means, 1)

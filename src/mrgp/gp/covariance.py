@@ -56,7 +56,7 @@ def _cross(mean: "_Mean", a: Atoms, b: Atoms) -> Float[Array, "n m"]:
             return rows * b.weights[None, :, 0]
         return jnp.einsum("nms,ms->nm", rows.reshape(-1, *b.weights.shape), b.weights)
 
-    return mean.scale * _by_chunks(chunk, a, a.weights.shape[1] * columns, mean.closed)
+    return mean.scale * map_rows(chunk, a[:3], mean.rows(a.weights.shape[1] * columns))
 
 
 def variance(kernel: Kernel, support: Support, rule: Rule = DEFAULT_RULE) -> Float[Array, " n"]:
@@ -97,7 +97,7 @@ def _variance(mean: "_Mean", atoms: Atoms) -> Float[Array, " n"]:
             total += block if i == j else 2.0 * block
         return total
 
-    return mean.scale * _by_chunks(chunk, atoms, nodes**2, mean.closed)
+    return mean.scale * map_rows(chunk, atoms[:3], mean.rows(nodes**2))
 
 
 def full_covariance(
@@ -211,9 +211,13 @@ class _Mean:
             self.scale = jnp.asarray(kernel.variance)
             kernel = dataclasses.replace(kernel, variance=np.ones(()))
         self.kernel, self.flat, self.other = kernel, flats[0], flats[-1]
-        self.closed = not all(map(all, flats))
+        self.share = 1 if all(map(all, flats)) else _CLOSED_FORM_SHARE
         number = getattr(rule, "number", 1)
         self.order = max(DEFAULT_ORDER, number if isinstance(number, int) else max(number))
+
+    def rows(self, width: int) -> int:
+        """Return how many rows of so many pairs of boxes stay in cache."""
+        return rows_at_a_time(width, self.share)
 
     def __call__(
         self, lower: Array, upper: Array, lower2: Array | None = None, upper2: Array | None = None
@@ -342,11 +346,3 @@ def _contract(weights: Float[Array, "b s"], values: Float[Array, "b s m"]) -> Fl
     if weights.shape[1] == 1:
         return weights * values[:, 0, :]
     return jnp.einsum("bs,bsm->bm", weights, values)
-
-
-def _by_chunks(
-    function: Callable[[Array, Array, Array], Array], atoms: Atoms, width: int, closed: bool
-) -> Array:
-    """Apply a function to rows of atoms, as many at a time as stay in cache at `width` each."""
-    size = rows_at_a_time(width, _CLOSED_FORM_SHARE if closed else 1)
-    return map_rows(function, atoms[:3], size)

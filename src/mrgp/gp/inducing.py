@@ -15,6 +15,7 @@ from mrgp.parameters import Parameter, fixed, real
 from mrgp.supports import Geometry, Midpoint, Sobol, Support
 
 Strategy = Literal["kmeans", "grid", "subset", "greedy"]
+Place = Float[np.ndarray, " d"]
 MOST_CANDIDATES = 20_000
 FEW, MANY = 200, 500
 
@@ -88,11 +89,7 @@ def place(
 
 
 def start_locations(
-    inducing: Inducing,
-    supports: tuple[Support, ...],
-    centre: Float[np.ndarray, " d"],
-    kernel: Kernel,
-    seed: int,
+    inducing: Inducing, supports: tuple[Support, ...], centre: Place, kernel: Kernel, seed: int
 ) -> Parameter:
     """Place inducing inputs for centred supports, or centre those given, as a parameter.
 
