@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
-from mrgp._types import AnyArray
+from mrgp._types import AnyArray, Number, Square
 
 JITTER = 1e-10
 """Jitter added to a prior covariance, relative to its mean diagonal."""
@@ -15,9 +15,7 @@ _CEILING = 1e-3
 _SMALL = 32
 
 
-def add_diagonal(
-    matrix: Float[Array, "n n"], diagonal: Float[Array, " n"] | Float[Array, ""] | float
-) -> Float[Array, "n n"]:
+def add_diagonal(matrix: Square, diagonal: Float[Array, " n"] | Number | float) -> Square:
     """Add a vector, or one number, to the diagonal."""
     # A masked sum fuses with its neighbours; a scatter onto the diagonal would not.
     column = jnp.broadcast_to(jnp.asarray(diagonal, matrix.dtype), matrix.shape[:1])[:, None]
@@ -25,7 +23,7 @@ def add_diagonal(
 
 
 @jax.custom_jvp
-def cholesky(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
+def cholesky(matrix: Square) -> Square:
     """Factor a positive definite matrix, adding jitter only where the plain factor fails.
 
     The derivative is that of the factor found; the escalated jitter counts as a constant.
@@ -53,7 +51,7 @@ def _cholesky_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array,
     return factor, factor @ _half(inner)
 
 
-def whitener(covariance: Float[Array, "n n"], jitter: float = JITTER) -> Float[Array, "n n"]:
+def whitener(covariance: Square, jitter: float = JITTER) -> Square:
     """Return L^-1 for a covariance L L^T, to which `jitter` times its mean diagonal is added.
 
     L^-1 u is white for u with this covariance. Where the jitter is not enough it grows, as in
@@ -64,7 +62,7 @@ def whitener(covariance: Float[Array, "n n"], jitter: float = JITTER) -> Float[A
 
 
 @jax.custom_jvp
-def _inverse_factor(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
+def _inverse_factor(matrix: Square) -> Square:
     return inverse_lower(cholesky(matrix))
 
 
@@ -76,18 +74,18 @@ def _inverse_factor_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[
     return inverse, -_half(inverse @ tangent @ inverse.T) @ inverse
 
 
-def _half(symmetric: Float[Array, "n n"]) -> Float[Array, "n n"]:
+def _half(symmetric: Square) -> Square:
     """Return the lower triangle X with X + X^T = symmetric."""
     n = symmetric.shape[0]
     return symmetric * (jnp.tri(n, dtype=float) - 0.5 * jnp.eye(n))
 
 
-def solve_lower(factor: Float[Array, "n n"], right: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
+def solve_lower(factor: Square, right: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
     """Solve L x = b."""
     return solve_triangular(factor, right, lower=True)
 
 
-def inverse_lower(factor: Float[Array, "n n"]) -> Float[Array, "n n"]:
+def inverse_lower(factor: Square) -> Square:
     """Return L^-1, by halves, as matrix products: a third of the work of solving L X = I."""
     n = factor.shape[0]
     if n <= _SMALL:
@@ -98,35 +96,31 @@ def inverse_lower(factor: Float[Array, "n n"]) -> Float[Array, "n n"]:
     return jnp.block([[first, jnp.zeros((half, n - half))], [below, last]])
 
 
-def solve_upper(factor: Float[Array, "n n"], right: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
+def solve_upper(factor: Square, right: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
     """Solve L^T x = b for lower-triangular L."""
     return solve_triangular(factor, right, lower=True, trans="T")
 
 
-def log_determinant(factor: Float[Array, "n n"]) -> Float[Array, ""]:
+def log_determinant(factor: Square) -> Number:
     """Return log |L L^T|."""
     return 2.0 * jnp.sum(jnp.log(jnp.diag(factor)))
 
 
-def gaussian_log_density(
-    residual: Float[Array, " n"], factor: Float[Array, "n n"]
-) -> Float[Array, ""]:
+def gaussian_log_density(residual: Float[Array, " n"], factor: Square) -> Number:
     """Return log N(residual | 0, L L^T)."""
     white = solve_lower(factor, residual)
     constant = residual.shape[0] * jnp.log(2.0 * jnp.pi)
     return -0.5 * (jnp.vdot(white, white) + log_determinant(factor) + constant)
 
 
-def gaussian_kl(
-    mean: Float[AnyArray, " n"], trace: Float[Array, ""], log_det: Float[Array, ""]
-) -> Float[Array, ""]:
+def gaussian_kl(mean: Float[AnyArray, " n"], trace: Number, log_det: Number) -> Number:
     """Return KL(N(mean, S) || N(0, I)) from the trace and log determinant of S."""
     return 0.5 * (trace + jnp.vdot(mean, mean) - mean.shape[0] - log_det)
 
 
 def moments_from_natural(
     shift: Float[AnyArray, " n"], precision: Float[AnyArray, "n n"]
-) -> tuple[Float[Array, " n"], Float[Array, "n n"], Float[Array, ""]]:
+) -> tuple[Float[Array, " n"], Square, Number]:
     """Return mean, covariance and log |S| of a Gaussian by its natural parameters S^-1 m, S^-1."""
     factor = cholesky(jnp.asarray(precision))
     inverse = inverse_lower(factor)

@@ -21,6 +21,8 @@ NodeInputs = Float[AnyArray, "n s d"]
 NodeWeights = Float[AnyArray, "n s"]
 BatchInputs = Float[AnyArray, "*#batch d"]
 Batch = Float[Array, "*batch"]
+Square = Float[Array, "n n"]
+Number = Float[Array, ""]
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -306,7 +306,7 @@ def test_other_refusals_say_what_to_do(monkeypatch):
 
 def test_a_density_that_is_nowhere_finite_is_an_error(monkeypatch):
     nowhere = lambda target, candidates: jax.numpy.full(candidates.shape[:2], -jax.numpy.inf)  # noqa: E731
-    monkeypatch.setattr(drawing, "_densities", nowhere)
+    monkeypatch.setattr(draws, "_densities", nowhere)
     with pytest.raises(mrgp.FitError, match="not finite about the starting values"):
         mrgp.sample_posterior(two_free(), data_of())
 

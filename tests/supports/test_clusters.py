@@ -105,8 +105,7 @@ def test_cutting_space_finds_the_components_of_all_pairs(few, dimension, count, 
         overlap = overlap @ overlap
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(components_module, "_FEW", few)
-        patch.setattr(components_module, "_PAIRS_AT_ONCE", 3)
-        patch.setattr(components_module, "_BOXES_AT_ONCE", 5)
+        patch.setattr(components_module, "_CROWD", 3)
         patch.setattr(components_module, "_GAP_ROUNDS", seed % 2)
         found = components(lower, upper)
     np.testing.assert_array_equal(found[:, None] == found, overlap)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mrgp
-from mrgp.supports import gauss_legendre
+from mrgp.supports.quadrature import gauss_legendre
 
 LOWER, UPPER = np.array([[-1.0, 2.0]]), np.array([[3.0, 2.5]])
 

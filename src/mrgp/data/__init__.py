@@ -2,8 +2,7 @@
 
 from mrgp.data.dataset import Dataset, as_key, as_seed, rename_inputs
 from mrgp.data.harmony import common_axes, harmonise
-from mrgp.data.limits import below_limit
-from mrgp.data.numbers import as_values
+from mrgp.data.limits import as_values, below_limit
 from mrgp.data.observations import Observations
 from mrgp.data.processes import Process, by_process, process_weights, require_processes
 from mrgp.data.scaling import Frame, Record, Records, Scaling, spread_of

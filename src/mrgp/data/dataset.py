@@ -123,17 +123,14 @@ class Dataset:
         """Draw up to `size` observed values of each process, without replacement."""
         if size < 1:
             raise ValueError(f"batch: size must be at least 1; got {size}.")
-        drawn = []
-        for order, o in zip(self._orders(key), self.dropna(), strict=True):
-            drawn.append(o[np.sort(order[:size])])
-        return Dataset(drawn)
+        return Dataset([o[np.sort(order[:size])] for o, order in self._shuffled(key)])
 
     def split(self, fraction: float = 0.8, key: Any = 0) -> tuple["Dataset", "Dataset"]:
         """Split the observed values of each process at random into two datasets."""
         if not 0 < fraction < 1:
             raise ValueError(f"split: fraction must lie between 0 and 1; got {fraction}.")
         first, second = [], []
-        for order, o in zip(self._orders(key), self.dropna(), strict=True):
+        for o, order in self._shuffled(key):
             cut = round(fraction * len(o))
             if not 0 < cut < len(o):
                 raise ValueError(
@@ -160,21 +157,19 @@ class Dataset:
 
         return plot_dataset(self)
 
-    def _orders(self, key: Any) -> list[np.ndarray]:
-        key = as_key(key)
-        keys = jax.random.split(key, len(self.observations))
-        counts = (int(o.observed.sum()) for o in self)
-        return [np.asarray(jax.random.permutation(k, n)) for k, n in zip(keys, counts, strict=True)]
+    def _shuffled(self, key: Any) -> Iterator[tuple[Observations, np.ndarray]]:
+        """Return the observed values of each process, and their rows in random order."""
+        keys = jax.random.split(as_key(key), len(self.observations))
+        for o, k in zip(self.dropna(), keys, strict=True):
+            yield o, np.asarray(jax.random.permutation(k, len(o)))
 
     def _check_pairs(self) -> None:
-        seen: set[Process] = set()
-        for o in self.observations:
-            if o.process in seen:
+        for i, o in enumerate(self.observations):
+            if o.process in self.processes[:i]:
                 raise ValueError(
                     f"{o.label}: the pair (source, task) is given twice. Join the two, or give one"
                     " of them another name=."
                 )
-            seen.add(o.process)
 
     def _check_covariates(self) -> None:
         first = self.observations[0]

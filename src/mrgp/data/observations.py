@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from mrgp.data.limits import check_limit, refuse_below
-from mrgp.data.numbers import as_values
+from mrgp.data.limits import as_values, check_limit, refuse_below
 from mrgp.likelihoods import Likelihood, as_likelihood
 from mrgp.supports import Support
 

@@ -17,24 +17,14 @@ from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
 from mrgp.gp import matern, waves
-from mrgp.kernels import (
-    RBF,
-    Constant,
-    Kernel,
-    Linear,
-    Matern12,
-    Matern32,
-    Matern52,
-    Periodic,
-    Polynomial,
-    SpectralMixture,
-    White,
-    has_white,
-    is_stationary,
-)
-from mrgp.supports import gauss_legendre
+from mrgp.kernels import RBF, Constant, Kernel, Linear, Matern12, Matern32, Matern52, Periodic
+from mrgp.kernels.nonstationary import Polynomial
+from mrgp.kernels.spectral import SpectralMixture
+from mrgp.kernels.structured import White, has_white, is_stationary
+from mrgp.supports.quadrature import gauss_legendre
 
 Values = Float[AnyArray, "..."]
+Means = tuple[Callable[..., Values], Callable[..., Values]]
 
 ROOT_HALF_PI = math.sqrt(math.pi / 2)
 ROOT_TWO_PI = math.sqrt(2 * math.pi)
@@ -71,7 +61,7 @@ def interval_mean(
     segment where they are stationary, over both intervals otherwise.
     """
     if first.flat and second.flat:
-        return kernel.pair(first.lower[..., None], second.lower[..., None])
+        return _at_start(kernel, first, second)
     closed = CLOSED.get(type(kernel))
     if closed is not None:
         return closed(kernel, first, second)
@@ -146,15 +136,23 @@ def _weighted(step: Callable[[Any], Values], nodes: AnyArray, weights: AnyArray)
     return jax.lax.scan(jax.checkpoint(body), start, (jnp.asarray(nodes), jnp.asarray(weights)))[0]
 
 
-def _rbf(kernel: RBF, first: Interval, second: Interval) -> Values:
-    scale = kernel.lengthscale
+def _by_width(means: Means, first: Interval, second: Interval, rate: Values) -> Values:
+    """Average by the distance of two centres and the widths, in units of 1 / rate, larger first.
+
+    The means are those between a point and an interval, and between two intervals.
+    """
+    single, double = means
     # Ends are subtracted first, so that equal far-away intervals do not cancel.
-    u = jnp.abs((first.lower - second.lower) + (first.upper - second.upper)) / (2.0 * scale)
+    u = 0.5 * rate * jnp.abs((first.lower - second.lower) + (first.upper - second.upper))
     if first.flat or second.flat:
-        width = (second if first.flat else first).width / scale
-        return kernel.variance * _rbf_single(u, width)
-    a, b = first.width / scale, second.width / scale
-    return kernel.variance * _rbf_double(u, jnp.maximum(a, b), jnp.minimum(a, b))
+        return single(u, rate * (second if first.flat else first).width)
+    a, b = rate * first.width, rate * second.width
+    return double(u, jnp.maximum(a, b), jnp.minimum(a, b))
+
+
+def _rbf(kernel: RBF, first: Interval, second: Interval) -> Values:
+    rate = 1.0 / kernel.lengthscale
+    return kernel.variance * _by_width((_rbf_single, _rbf_double), first, second, rate)
 
 
 _GAUSS_X, _GAUSS_W = gauss_legendre(8)
@@ -203,13 +201,9 @@ def _rbf_double(u: Values, w: Values, v: Values) -> Values:
     """Average exp(-(s-t)^2/2) over intervals of widths w >= v whose centres are u >= 0 apart."""
     wide = v > 1.0
     big, small = jnp.where(wide, w, 2.0), jnp.where(wide, v, 2.0)
-    p, m = 0.5 * (big + small), 0.5 * (big - small)
-    # Kinks of the overlap and of |u - m|, |u - p| cancel: both must turn at the same comparison.
-    inner, outer = u - m > 0.0, u - p > 0.0
-    overlap = jnp.where(outer, 0.0, jnp.where(inner, small - (u - m), small))
-    ends = _tail(u + p) - _tail(u + m)
-    ends += _tail(jnp.where(outer, u - p, p - u)) - _tail(jnp.where(inner, u - m, m - u))
-    analytic = (ROOT_TWO_PI * overlap + ends) / (big * small)
+    overlap, distances = waves.overlap_and_distances(u, big, small)
+    a, b, c, d = map(_tail, distances)
+    analytic = (ROOT_TWO_PI * overlap + ((a - b) + (c - d))) / (big * small)
     narrow = jnp.where(wide, 0.0, v)
 
     def step(t: Any) -> Values:
@@ -233,16 +227,17 @@ def _matern(kernel: Matern12 | Matern32 | Matern52, first: Interval, second: Int
     profile = _PROFILES[type(kernel)]
     rate = profile.rate / kernel.lengthscale
     if first is second:
-        return kernel.variance * matern.itself(profile, rate * first.width)
-    if first.flat or second.flat:
+        mean = matern.itself(profile, rate * first.width)
+    elif first.flat or second.flat:
         point, interval = (first, second) if first.flat else (second, first)
-        return kernel.variance * matern.single(
-            profile, rate, point.lower, interval.lower, interval.upper
-        )
-    return kernel.variance * matern.double(profile, rate, first[:2], second[:2])
+        mean = matern.single(profile, rate, point.lower, interval.lower, interval.upper)
+    else:
+        mean = matern.double(profile, rate, first[:2], second[:2])
+    return kernel.variance * mean
 
 
-def _constant(kernel: Constant, first: Interval, second: Interval) -> Values:
+def _at_start(kernel: Kernel, first: Interval, second: Interval) -> Values:
+    """Return the kernel between the lower ends, which is the mean where intervals are points."""
     return kernel.pair(first.lower[..., None], second.lower[..., None])
 
 
@@ -271,16 +266,12 @@ def _polynomial(kernel: Polynomial, first: Interval, second: Interval) -> Values
 
 
 def _spectral(kernel: SpectralMixture, first: Interval, second: Interval) -> Values:
-    u = 0.5 * jnp.abs((first.lower - second.lower) + (first.upper - second.upper))
     shares, frequencies, bandwidths = kernel.bands()
 
     def component(frequency: Values, bandwidth: Values) -> Values:
         rate, phase = 2.0 * jnp.pi * bandwidth, frequency / bandwidth
-        if first.flat or second.flat:
-            width = (second if first.flat else first).width
-            return waves.single(rate * u, rate * width, phase)
-        a, b = rate * first.width, rate * second.width
-        return waves.double(rate * u, jnp.maximum(a, b), jnp.minimum(a, b), phase)
+        single, double = (functools.partial(f, r=phase) for f in (waves.single, waves.double))
+        return _by_width((single, double), first, second, rate)
 
     means = jax.vmap(component)(frequencies[:, 0], bandwidths[:, 0])
     return kernel.variance * jnp.tensordot(shares, means, 1)
@@ -288,7 +279,7 @@ def _spectral(kernel: SpectralMixture, first: Interval, second: Interval) -> Val
 
 def _white(kernel: Kernel, first: Interval, second: Interval) -> Values:
     points = (first.width == 0.0) & (second.width == 0.0)
-    return jnp.where(points, kernel.pair(first.lower[..., None], second.lower[..., None]), 0.0)
+    return jnp.where(points, _at_start(kernel, first, second), 0.0)
 
 
 def _periodic(kernel: Periodic, first: Interval, second: Interval) -> Values:
@@ -326,7 +317,7 @@ CLOSED: dict[type[Kernel], Callable[[Any, Interval, Interval], Values]] = {
     Matern12: _matern,
     Matern32: _matern,
     Matern52: _matern,
-    Constant: _constant,
+    Constant: _at_start,
     Linear: _linear,
     Polynomial: _polynomial,
     SpectralMixture: _spectral,

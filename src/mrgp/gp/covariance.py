@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -19,33 +19,12 @@ from jaxtyping import Array, Float
 from mrgp._types import float64
 from mrgp.gp.averages import DEFAULT_ORDER, Interval, interval_mean
 from mrgp.gp.chunks import map_rows, rows_at_a_time
-from mrgp.kernels import (
-    Binding,
-    Factor,
-    Kernel,
-    Product,
-    Stationary,
-    Term,
-    White,
-    has_white,
-    is_stationary,
-)
+from mrgp.kernels import Binding, Factor, Kernel, Product, Stationary, Term, White
 from mrgp.kernels.base import View
+from mrgp.kernels.structured import has_white, is_stationary
 from mrgp.parameters import unwrap
-from mrgp.supports import (
-    DEFAULT_RULE,
-    Atoms,
-    GaussLegendre,
-    Geometry,
-    Partition,
-    Polygons,
-    Products,
-    Rule,
-    Shapes,
-    Sobol,
-    Support,
-    along,
-)
+from mrgp.supports import Atoms, Geometry, Partition, Polygons, Products, Shapes, Support
+from mrgp.supports.quadrature import DEFAULT_RULE, GaussLegendre, Rule, Sobol, along
 
 _CLOSED_FORM_SHARE = 8
 _SYMMETRIC_BLOCKS = 4
@@ -62,11 +41,8 @@ def cross_covariance(
     >>> cross_covariance(slope, intervals([0.0], [4.0]), points([[3.0]])).tolist()  # 2 times 3
     [[6.0]]
     """
-    parts = (
-        functools.reduce(jnp.multiply, (_cross(mean, a, b) for mean, (a, b) in factors))
-        for factors in _routes(kernel, (first, second), rule)
-    )
-    return functools.reduce(jnp.add, parts, jnp.zeros((len(first), len(second))))
+    zero = jnp.zeros((len(first), len(second)))
+    return _over_routes(_cross, _routes(kernel, (first, second), rule), zero)
 
 
 def _cross(mean: "_Mean", a: Atoms, b: Atoms) -> Float[Array, "n m"]:
@@ -80,7 +56,7 @@ def _cross(mean: "_Mean", a: Atoms, b: Atoms) -> Float[Array, "n m"]:
             return rows * b.weights[None, :, 0]
         return jnp.einsum("nms,ms->nm", rows.reshape(-1, *b.weights.shape), b.weights)
 
-    return mean.scale * _by_chunks(chunk, a, a.weights.shape[1] * columns, mean.closed)
+    return mean.scale * map_rows(chunk, a[:3], mean.rows(a.weights.shape[1] * columns))
 
 
 def variance(kernel: Kernel, support: Support, rule: Rule = DEFAULT_RULE) -> Float[Array, " n"]:
@@ -91,11 +67,7 @@ def variance(kernel: Kernel, support: Support, rule: Rule = DEFAULT_RULE) -> Flo
     >>> round(float(found[0]), 4)  # 2 / e
     0.7358
     """
-    parts = (
-        functools.reduce(jnp.multiply, (_variance(mean, atoms) for mean, (atoms,) in factors))
-        for factors in _routes(kernel, (support,), rule)
-    )
-    return functools.reduce(jnp.add, parts, jnp.zeros(len(support)))
+    return _over_routes(_variance, _routes(kernel, (support,), rule), jnp.zeros(len(support)))
 
 
 def variance_by_shape(
@@ -119,15 +91,13 @@ def _variance(mean: "_Mean", atoms: Atoms) -> Float[Array, " n"]:
         # Pairs of nodes are symmetric: blocks off the diagonal count twice.
         total = jnp.zeros(weights.shape[0])
         for i, j in itertools.combinations_with_replacement(blocks, 2):
-            rows, columns = (
-                (lower[:, i, None], upper[:, i, None]),
-                (lower[:, None, j], upper[:, None, j]),
-            )
-            block = jnp.einsum("ns,nst,nt->n", weights[:, i], mean(*rows, *columns), weights[:, j])
+            first = lower[:, i, None], upper[:, i, None]
+            second = lower[:, None, j], upper[:, None, j]
+            block = jnp.einsum("ns,nst,nt->n", weights[:, i], mean(*first, *second), weights[:, j])
             total += block if i == j else 2.0 * block
         return total
 
-    return mean.scale * _by_chunks(chunk, atoms, nodes**2, mean.closed)
+    return mean.scale * map_rows(chunk, atoms[:3], mean.rows(nodes**2))
 
 
 def full_covariance(
@@ -241,9 +211,13 @@ class _Mean:
             self.scale = jnp.asarray(kernel.variance)
             kernel = dataclasses.replace(kernel, variance=np.ones(()))
         self.kernel, self.flat, self.other = kernel, flats[0], flats[-1]
-        self.closed = not all(map(all, flats))
+        self.share = 1 if all(map(all, flats)) else _CLOSED_FORM_SHARE
         number = getattr(rule, "number", 1)
         self.order = max(DEFAULT_ORDER, number if isinstance(number, int) else max(number))
+
+    def rows(self, width: int) -> int:
+        """Return how many rows of so many pairs of boxes stay in cache."""
+        return rows_at_a_time(width, self.share)
 
     def __call__(
         self, lower: Array, upper: Array, lower2: Array | None = None, upper2: Array | None = None
@@ -276,6 +250,14 @@ def _intervals(lower: Array, upper: Array, flat: tuple[bool, ...]) -> list[Inter
 
 
 _Route = tuple[_Mean, list[Atoms]]
+
+
+def _over_routes(
+    factor: Callable[..., Array], routes: Iterable[list[_Route]], zero: Array
+) -> Array:
+    """Sum over routes the product of a factor of each mean and the atoms that go with it."""
+    products = (functools.reduce(jnp.multiply, (factor(m, *a) for m, a in r)) for r in routes)
+    return functools.reduce(jnp.add, products, zero)
 
 
 def _routes(kernel: Kernel, supports: Sequence[Support], rule: Rule) -> Iterator[list[_Route]]:
@@ -364,11 +346,3 @@ def _contract(weights: Float[Array, "b s"], values: Float[Array, "b s m"]) -> Fl
     if weights.shape[1] == 1:
         return weights * values[:, 0, :]
     return jnp.einsum("bs,bsm->bm", weights, values)
-
-
-def _by_chunks(
-    function: Callable[[Array, Array, Array], Array], atoms: Atoms, width: int, closed: bool
-) -> Array:
-    """Apply a function to rows of atoms, as many at a time as stay in cache at `width` each."""
-    size = rows_at_a_time(width, _CLOSED_FORM_SHARE if closed else 1)
-    return map_rows(function, atoms[:3], size)

@@ -15,6 +15,7 @@ from mrgp.parameters import Parameter, fixed, real
 from mrgp.supports import Geometry, Midpoint, Sobol, Support
 
 Strategy = Literal["kmeans", "grid", "subset", "greedy"]
+Place = Float[np.ndarray, " d"]
 MOST_CANDIDATES = 20_000
 FEW, MANY = 200, 500
 
@@ -88,11 +89,7 @@ def place(
 
 
 def start_locations(
-    inducing: Inducing,
-    supports: tuple[Support, ...],
-    centre: Float[np.ndarray, " d"],
-    kernel: Kernel,
-    seed: int,
+    inducing: Inducing, supports: tuple[Support, ...], centre: Place, kernel: Kernel, seed: int
 ) -> Parameter:
     """Place inducing inputs for centred supports, or centre those given, as a parameter.
 
@@ -149,15 +146,10 @@ def _grid(candidates: np.ndarray, number: int, geometry: Geometry) -> np.ndarray
     lower, upper = candidates.min(0), candidates.max(0)
     active = upper > lower
     ratio = np.where(active, geometry.extent / geometry.spacing, 1.0)
-    counts = np.ones(len(lower), dtype=int)
-    while True:
-        wish = np.where(active, ratio / counts, 0.0)
-        d = int(np.argmax(wish))
-        grown = counts.copy()
-        grown[d] += 1
-        if not active.any() or np.prod(grown) > number:
-            break
-        counts = grown
+    counts = grown = np.ones(len(lower), dtype=int)
+    while active.any() and np.prod(grown) <= number:
+        counts, finest = grown, np.argmax(np.where(active, ratio / grown, 0.0))
+        grown = counts + (np.arange(len(counts)) == finest)
     sides = [
         np.linspace(a, b, c) if c > 1 else np.array([0.5 * (a + b)])
         for a, b, c in zip(lower, upper, counts, strict=True)

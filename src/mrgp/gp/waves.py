@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from mrgp._types import AnyArray
-from mrgp.supports import gauss_legendre
+from mrgp.supports.quadrature import gauss_legendre
 
 Values = Float[AnyArray, "..."]
 Truths = Bool[AnyArray, "..."]
@@ -47,14 +47,22 @@ def double(u: Values, width: Values, other: Values, r: Values) -> Values:
     """Average the wave over two intervals, of width >= other, whose centres are u >= 0 apart."""
     wide = _is_wide(other, r)
     big, small = jnp.where(wide, width, 1.0), jnp.where(wide, other, 1.0)
+    overlap, distances = overlap_and_distances(u, big, small)
+    _, (a, b, c, d) = _tails(r, *distances)
+    analytic = (_whole(r) * overlap + a - b + c - d) / (big * small)
+    return jnp.where(wide, analytic, _double_narrow(u, width, jnp.where(wide, 0.0, other), r))
+
+
+def overlap_and_distances(u: Values, big: Values, small: Values) -> tuple[Values, list[Values]]:
+    """Return how far two intervals overlap, and between their ends u + p, u + m, |u - p|, |u - m|.
+
+    Their centres are u >= 0 apart; p and m are half the sum and half the difference of widths.
+    """
     p, m = 0.5 * (big + small), 0.5 * (big - small)
     # Kinks of the overlap and of |u - m|, |u - p| cancel: both must turn at the same comparison.
     inner, outer = u - m > 0.0, u - p > 0.0
     overlap = jnp.where(outer, 0.0, jnp.where(inner, small - (u - m), small))
-    distances = jnp.where(outer, u - p, p - u), jnp.where(inner, u - m, m - u)
-    _, (a, b, c, d) = _tails(r, u + p, u + m, *distances)
-    analytic = (_whole(r) * overlap + a - b + c - d) / (big * small)
-    return jnp.where(wide, analytic, _double_narrow(u, width, jnp.where(wide, 0.0, other), r))
+    return overlap, [u + p, u + m, jnp.where(outer, u - p, p - u), jnp.where(inner, u - m, m - u)]
 
 
 def _double_narrow(u: Values, width: Values, other: Values, r: Values) -> Values:

@@ -1,15 +1,6 @@
 """HOW points covary: kernels over inputs, their sums and products."""
 
-from mrgp.kernels.base import (
-    Constant,
-    Factor,
-    Kernel,
-    LeafKernel,
-    Product,
-    Scale,
-    Sum,
-    Term,
-)
+from mrgp.kernels.base import Constant, Factor, Kernel, LeafKernel, Product, Scale, Sum, Term
 from mrgp.kernels.binding import Binding
 from mrgp.kernels.members import kernel_parameters, single_kernels
 from mrgp.kernels.nonstationary import ArcCosine, Polynomial

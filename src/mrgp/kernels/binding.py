@@ -44,25 +44,17 @@ def start_of(value: Open, default: Any, shapes: Shapes, name: str) -> Float[np.n
 
 
 def bind_positive(
-    value: Open,
-    start: Any,
-    binding: Binding,
-    prior: tuple[Any, Any],
-    *,
-    scale: Any = None,
-    floor: Any = 0.0,
-    ceiling: Any = np.inf,
+    value: Open, start: Any, binding: Binding, prior: tuple[Any, Any], **limits: Any
 ) -> Parameter:
-    """Keep a given parameter, or train a positive number.
+    """Keep a given parameter, or train a positive number, with limits as `positive` takes them.
 
     By default its prior is log-normal of this median and log-sd, and the ceiling holds with it.
     """
     if isinstance(value, Parameter):
         return value
     if not binding.priors:
-        return positive(start, floor=floor, scale=scale)
-    default = LogNormal(*map(np.asarray, prior))
-    return positive(start, default, floor=floor, ceiling=ceiling, scale=scale)
+        return positive(start, **(limits | {"ceiling": np.inf}))
+    return positive(start, LogNormal(*map(np.asarray, prior)), **limits)
 
 
 def bind_lengthscale(value: Open, dims: tuple[int, ...], binding: Binding) -> Parameter:

@@ -9,15 +9,7 @@ from mrgp.supports.geometry import Geometry, bounds_of
 from mrgp.supports.places import shared_places
 from mrgp.supports.polygons import Polygons, polygons
 from mrgp.supports.product import Products, product
-from mrgp.supports.quadrature import (
-    DEFAULT_RULE,
-    GaussLegendre,
-    Midpoint,
-    Rule,
-    Sobol,
-    along,
-    gauss_legendre,
-)
+from mrgp.supports.quadrature import DEFAULT_RULE, GaussLegendre, Midpoint, Rule, Sobol, along
 from mrgp.supports.regions import boxes, intervals, nodes, points
 from mrgp.supports.support import Atoms, Boxes, Kind, Nodes, Partition, Points, Support
 
@@ -48,7 +40,6 @@ __all__ = [
     "concat",
     "congruent",
     "extend_all",
-    "gauss_legendre",
     "intervals",
     "nodes",
     "overlap_clusters",

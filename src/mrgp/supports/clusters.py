@@ -1,6 +1,5 @@
 """Observations whose supports overlap, directly or through others (theory 4.3)."""
 
-import collections
 import dataclasses
 import itertools
 from collections.abc import Iterable
@@ -257,7 +256,8 @@ def _join_polygons(pieces: _Pieces, links: Links) -> None:
     others = [d for d in range(pieces.corners[0].shape[1]) if d not in pieces.plane]
     if not others:
         planar = Links(len(shapes))
-        collections.deque(overlapping(shapes, len(polygons), planar), maxlen=0)
+        for pairs in overlapping(shapes, len(polygons), planar):
+            planar.add(*pairs)
         _join(pieces.region, planar.labels()[footprint], links)
         return
     order, count = np.argsort(footprint, kind="stable"), np.bincount(footprint)

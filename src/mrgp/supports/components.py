@@ -8,6 +8,8 @@ cut further. In two dimensions a box is cut further in at most four parts of a l
 hold its corners, which bounds time and memory whatever the layout.
 """
 
+import itertools
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -19,9 +21,8 @@ Corners = Int[np.ndarray, "m d"]
 Index = Int[np.ndarray, " m"]
 
 _CUTS = 4
-_FEW = 24
-_PAIRS_AT_ONCE = 2**22
-_BOXES_AT_ONCE = 2**22
+_FEW = 128
+_CROWD = 1024
 _GAP_ROUNDS = 3
 
 
@@ -33,20 +34,11 @@ def components(lower: Corners, upper: Corners) -> Index:
     [0, 1, 0]
     """
     links = Links(len(lower))
-    if len(lower) == 0:
-        return links.labels()
-    group = _between_gaps(lower, upper)
-    box = np.argsort(group, kind="stable")
-    stack = [_Parts(box, group[box], lower[box], upper[box])]
-    while stack:
-        parts = stack.pop()
-        if len(parts.box) > _BOXES_AT_ONCE and parts.part[0] != parts.part[-1]:
-            stack += parts.two()
-            continue
-        parts = _settle_intervals(_settle_few(parts, links), links)
-        parts = parts.unless_joined(links.labels())
-        if len(parts.box):
-            stack.append(parts.cut())
+    parts = [_Part(box, lower[box], upper[box]) for box in _crowds(_between_gaps(lower, upper))]
+    while parts:
+        smaller = [made for part in parts for made in _settle(part, links)]
+        labels = links.labels()
+        parts = [part for part in smaller if len(part.box) and np.ptp(labels[part.box])]
     return links.labels()
 
 
@@ -74,120 +66,57 @@ class Links:
         return self._labels
 
 
-class _Parts(NamedTuple):
-    """Boxes cut to parts of space, sorted by part: a box has a row in each part it reaches."""
+class _Part(NamedTuple):
+    """Boxes cut to a part of space."""
 
     box: Index
-    part: Index
     lower: Corners
     upper: Corners
 
-    def take(self, rows: np.ndarray | slice) -> "_Parts":
-        """Select rows, in order."""
-        return _Parts(*(field[rows] for field in self)).numbered()
+    def take(self, rows: Bool[np.ndarray, " m"]) -> "_Part":
+        """Select some of the boxes."""
+        return _Part(*(field[rows] for field in self))
 
-    def numbered(self) -> "_Parts":
-        """Number the parts anew from zero."""
-        return self._replace(part=np.cumsum(np.diff(self.part, prepend=self.part[:1]) != 0))
-
-    def two(self) -> tuple["_Parts", "_Parts"]:
-        """Split the parts into two sets of about as many boxes."""
-        middle = np.searchsorted(self.part, self.part[len(self.part) // 2])
-        middle = middle or np.searchsorted(self.part, self.part[0], side="right")
-        return self.take(slice(None, middle)), self.take(slice(middle, None))
-
-    def starts(self) -> Index:
-        """Return the first row of each part."""
-        return np.flatnonzero(np.diff(self.part, prepend=-1))
-
-    def unless_joined(self, labels: Index) -> "_Parts":
-        """Keep the parts whose boxes are not all in one component yet."""
-        if len(self.box) == 0:
-            return self
-        label, starts = labels[self.box], self.starts()
-        apart = np.minimum.reduceat(label, starts) < np.maximum.reduceat(label, starts)
-        return self.take(apart[self.part])
-
-    def bounds(self) -> tuple[Corners, Corners]:
-        """Return the corners of the space that the boxes of each part fill."""
-        starts = self.starts()
-        return np.minimum.reduceat(self.lower, starts), np.maximum.reduceat(self.upper, starts)
-
-    def cut(self) -> "_Parts":
-        """Cut every part into slices across its longest side, and its boxes with it."""
-        low, high = self.bounds()
-        longest = np.argmax(high - low, axis=1)[:, None]
-        start, length = (
-            np.take_along_axis(v, longest, 1)[:, 0].astype(np.int64)[self.part]
-            for v in (low, high - low)
-        )
-        side = longest[self.part]
-        first = (np.take_along_axis(self.lower, side, 1)[:, 0] - start) * _CUTS // length
-        last = (np.take_along_axis(self.upper, side, 1)[:, 0] - 1 - start) * _CUTS // length
-        row, slice_ = ranges(first, last + 1)
-        order = np.argsort(self.part[row] * _CUTS + slice_, kind="stable")
-        row, slice_ = row[order], slice_[order]
-        # Place x is in slice floor(cuts (x - start) / length): slices start at the ceiling.
-        edges = (start[row] - (-s * length[row] // _CUTS) for s in (slice_, slice_ + 1))
-        made = _Parts(
-            self.box[row], self.part[row] * _CUTS + slice_, self.lower[row], self.upper[row]
-        )
-        at = np.arange(len(row)), side[row, 0]
-        made.lower[at] = np.maximum(made.lower[at], next(edges))
-        made.upper[at] = np.minimum(made.upper[at], next(edges))
-        return made.numbered()
+    def slices(self) -> Iterator["_Part"]:
+        """Cut the part into slices across its longest side, and its boxes with it."""
+        low, high = self.lower.min(0), self.upper.max(0)
+        d = np.argmax(high - low)
+        edges = np.linspace(low[d], high[d], _CUTS + 1).astype(np.int64)
+        for start, stop in itertools.pairwise(edges):
+            part = self.take((self.lower[:, d] < stop) & (self.upper[:, d] > start))
+            np.clip(part.lower[:, d], start, None, out=part.lower[:, d])
+            np.clip(part.upper[:, d], None, stop, out=part.upper[:, d])
+            yield part
 
 
-def _settle_few(parts: _Parts, links: Links) -> _Parts:
-    """Compare all pairs in parts of few boxes, and return the other parts."""
-    counts = np.bincount(parts.part)
-    rows = np.flatnonzero((counts <= _FEW)[parts.part])
-    later = np.cumsum(counts)[parts.part[rows]]
-    ends = np.cumsum(later - rows - 1)
-    chunks = np.searchsorted(ends, np.arange(0, ends[-1] if len(ends) else 0, _PAIRS_AT_ONCE))
-    for chunk in np.split(np.arange(len(rows)), chunks[1:]):
-        which, second = ranges(rows[chunk] + 1, later[chunk])
-        first = rows[chunk][which]
-        for low, high in zip(parts.lower.T, parts.upper.T, strict=True):
-            both = (low[first] < high[second]) & (low[second] < high[first])
-            first, second = first[both], second[both]
-        links.add(parts.box[first], parts.box[second])
-    return parts.take((counts > _FEW)[parts.part])
+def _settle(part: _Part, links: Links) -> list[_Part]:
+    """Join what overlaps in a part, and return smaller parts of which that is not known yet.
 
-
-def _settle_intervals(parts: _Parts, links: Links) -> _Parts:
-    """Join what meets a box that reaches through its part along all inputs but one.
-
-    Along that input such a box overlaps all that its interval overlaps. The boxes that are no
-    intervals in this sense are returned, to be cut further.
+    A box that reaches through along all inputs but one overlaps, along that input, all that its
+    interval overlaps. The boxes that are no intervals in this sense are cut further.
     """
-    if len(parts.box) == 0:
-        return parts
-    low, high = parts.bounds()
-    ends = (parts.lower > low[parts.part]) | (parts.upper < high[parts.part])
+    if len(part.box) <= _FEW:
+        both = np.ones((len(part.box),) * 2, bool)
+        for low, high in zip(part.lower.T, part.upper.T, strict=True):
+            both &= low[:, None] < high
+        first, second = np.nonzero(np.triu(both & both.T, 1))
+        links.add(part.box[first], part.box[second])
+        return []
+    ends = (part.lower > part.lower.min(0)) | (part.upper < part.upper.max(0))
     free = ends.sum(1)
     for d in range(ends.shape[1]):
         # A box that reaches through along all inputs is an interval along any.
-        chosen = (free == 1) & ends[:, d] if d else (free == 1) & ends[:, 0] | (free == 0)
+        chosen = (free == 1) & ends[:, d] | (free == 0) & (d == 0)
         if chosen.any():
-            touched = np.zeros(len(low), bool)
-            touched[parts.part[chosen]] = True
-            here = touched[parts.part]
-            part, lower, upper = parts.part[here], parts.lower[here, d], parts.upper[here, d]
-            _join_to_intervals(parts.box[here], part, lower, upper, chosen[here], links)
-    return parts.take(free > 1)
+            _join_to_intervals(part.box, part.lower[:, d], part.upper[:, d], chosen, links)
+    rest = part.take(free > 1)
+    return list(rest.slices()) if len(rest.box) else []
 
 
 def _join_to_intervals(
-    box: Index,
-    part: Index,
-    lower: Index,
-    upper: Index,
-    chosen: Bool[np.ndarray, " m"],
-    links: Links,
+    box: Index, lower: Index, upper: Index, chosen: Bool[np.ndarray, " m"], links: Links
 ) -> None:
-    """Join every box to the chosen ones that it overlaps along one input, part by part."""
-    lower, upper = _line_up(part, lower, upper)
+    """Join every box to the chosen ones that it overlaps along one input."""
     order = np.flatnonzero(chosen)[np.argsort(lower[chosen], kind="stable")]
     reach, new = _runs(lower[order], upper[order])
     first = np.flatnonzero(new)
@@ -211,25 +140,30 @@ def _between_gaps(lower: Corners, upper: Corners) -> Index:
     group, found = np.zeros(len(lower), np.int64), 0
     for _ in range(_GAP_ROUNDS if lower.shape[1] > 1 else 1):
         for low, high in zip(lower.T, upper.T, strict=True):
-            low, high = _line_up(group, low, high)
-            order = np.argsort(low, kind="stable")
-            group[order] = np.cumsum(_runs(low[order], high[order])[1]) - 1
-        if group.max() == found:
+            # The intervals of each group get a stretch of the line of their own.
+            stretch = int(high.max(initial=0)) * group
+            order = np.argsort(stretch + low, kind="stable")
+            group[order] = np.cumsum(_runs((stretch + low)[order], (stretch + high)[order])[1]) - 1
+        if group.max(initial=0) == found:
             break
         found = group.max()
     return group
 
 
-def _line_up(group: Index, lower: Index, upper: Index) -> tuple[Index, Index]:
-    """Move the intervals of each group to a stretch of the line of its own, in order."""
-    stretch = int(upper.max(initial=0)) * group.astype(np.int64)
-    return stretch + lower, stretch + upper
+def _crowds(group: Index) -> list[Int[np.ndarray, " _"]]:
+    """Return the boxes of groups that have several, so many groups together that it is worth it."""
+    counts = np.bincount(group)
+    counts[counts == 1] = 0
+    box = np.argsort(group, kind="stable")
+    box = box[counts[group[box]] > 0]
+    crowd = (np.cumsum(counts) // _CROWD)[group[box]]
+    return np.split(box, np.flatnonzero(np.diff(crowd)) + 1) if len(box) else []
 
 
 def _runs(lower: Index, upper: Index) -> tuple[Index, Bool[np.ndarray, " m"]]:
     """Return how far sorted intervals reach so far, and which of them lie beyond all before."""
     reach = np.maximum.accumulate(upper)
-    return reach, np.append(True, lower[1:] >= reach[:-1])
+    return reach, np.append(True, lower[1:] >= reach[:-1])[: len(lower)]
 
 
 def ranges(first: Index, stop: Index) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:

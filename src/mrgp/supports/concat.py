@@ -9,7 +9,7 @@ from mrgp.supports.covariates import same_fields
 from mrgp.supports.polygons import Polygons, concat_polygons
 from mrgp.supports.product import Products
 from mrgp.supports.regions import join_nodes
-from mrgp.supports.support import Boxes, Nodes, Origin, Points, Rectangular, Support, from_sides
+from mrgp.supports.support import Boxes, Origin, Points, Rectangular, Support, from_sides
 
 
 def concat(*supports: Support) -> Support:
@@ -32,12 +32,10 @@ def concat(*supports: Support) -> Support:
             )
     for other in supports[1:]:
         _check_pair(supports[0], other)
-    polygons = [s for s in supports if isinstance(s, Polygons)]
-    products = [s for s in supports if isinstance(s, Products)]
-    if len(polygons) == len(supports):
-        return concat_polygons(polygons)
-    if products:
-        return _concat_products(products, len(supports))
+    if all(isinstance(s, Polygons) for s in supports):
+        return concat_polygons(supports)
+    if any(isinstance(s, Products) for s in supports):
+        return _concat_products(supports)
     if all(isinstance(s, Rectangular) for s in supports):
         return _concat_boxes(supports)
     if any(isinstance(s, Boxes | Polygons) or s.solid != supports[0].solid for s in supports):
@@ -77,8 +75,8 @@ def require_same_axes(first: Support, other: Support, where: str) -> None:
 
 def _joint_origin(supports: Sequence[Support]) -> Origin | None:
     """Return the regions that all the nodes were laid out in, where these can be joined."""
-    origins = [s.origin for s in supports if isinstance(s, Nodes) and s.origin is not None]
-    if not origins or len(origins) < len(supports):
+    origins = [getattr(support, "origin", None) for support in supports]
+    if None in origins:
         return None
     try:
         return Origin(concat(*(origin.regions for origin in origins)))
@@ -95,12 +93,13 @@ def _concat_boxes(supports: tuple[Support, ...]) -> Support:
     return from_sides(form, lower, upper, total, flat, **supports[0].labels)
 
 
-def _concat_products(products: list[Products], count: int) -> Products:
-    first = products[0]
-    if len(products) < count or any(p.columns != first.columns for p in products):
+def _concat_products(supports: tuple[Support, ...]) -> Support:
+    groups = [tuple(columns for _, columns in support.members) for support in supports]
+    if any(columns != groups[0] for columns in groups):
         raise ValueError(
             "concat: a product joins only products of the same groups of inputs; turn the supports"
             " into nodes first, for example support.quadrature(mrgp.GaussLegendre(5))."
         )
-    rows = zip(*(p.parts for p in products), strict=True)
-    return Products(tuple(concat(*parts) for parts in rows), first.columns, **first.labels)
+    members = zip(*(support.members for support in supports), strict=True)
+    parts = tuple(concat(*(part for part, _ in same)) for same in members)
+    return Products(parts, groups[0], **supports[0].labels)

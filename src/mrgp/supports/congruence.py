@@ -8,7 +8,6 @@ from jaxtyping import Float, Int
 
 from mrgp._types import AnyArray
 from mrgp.supports.components import by_appearance
-from mrgp.supports.product import Products
 from mrgp.supports.support import Support
 
 MOST_SHAPES = 256
@@ -44,11 +43,8 @@ def congruent(support: Support, most: int = MOST_SHAPES) -> Shapes | None:
     """
     if len(support) == 0:
         return None
-    parts = support.parts if isinstance(support, Products) else (support,)
-    codes = np.zeros(len(support), np.int64)
-    for part in parts:
-        codes = _mixed(codes, _codes(part))
-    index, first, _ = by_appearance(codes)
+    codes = np.stack([_codes(part) for part, _ in support.members], 1)
+    index, first, _ = by_appearance(_hash(codes))
     if len(first) > min(most, max(1, len(support) // 2)):
         return None
     return Shapes(support[first], index)
@@ -59,16 +55,14 @@ def _codes(support: Support) -> Int[np.ndarray, " n"]:
     lower, upper = (np.asarray(b) for b in support.bounds)
     width = (upper - lower).max(0)
     width = np.where(width > 0, width, 1.0)
-    each = support.nodes_per_region * (2 * support.dimension + 2)
-    size = max(1, NUMBERS_AT_A_TIME // each)
+    size = max(1, NUMBERS_AT_A_TIME // (support.nodes_per_region * (2 * support.dimension + 2)))
     chunks = (support[slice(start, start + size)] for start in range(0, len(support), size))
     return np.concatenate([_hash(_described(chunk, width)) for chunk in chunks])
 
 
 def _described(support: Support, width: Float[np.ndarray, " d"]) -> Int[np.ndarray, "n c"]:
     """Return rounded sides, nodes relative to the first that counts, and weights, in a row each."""
-    atoms = support.atoms()
-    lower, upper, weights = (np.asarray(a) for a in atoms[:3])
+    lower, upper, weights = (np.asarray(a) for a in support.atoms()[:3])
     n, used = len(weights), weights != 0
     origin = np.take_along_axis(lower, np.argmax(used, 1)[:, None, None], 1)
     # Padding may lie anywhere: it does not count.
@@ -80,12 +74,7 @@ def _described(support: Support, width: Float[np.ndarray, " d"]) -> Int[np.ndarr
 
 
 def _hash(rows: Int[np.ndarray, "n c"]) -> Int[np.ndarray, " n"]:
+    """Return one number for each row of several."""
     # Random odd multipliers modulo 2^64: two of a million shapes agree by chance once in 10,000.
     keys = np.random.default_rng(0).integers(1, 2**62, rows.shape[1]) * 2 + 1
     return (rows * keys).sum(1)
-
-
-def _mixed(codes: Int[np.ndarray, " n"], more: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-    """Number the pairs of codes that occur."""
-    numbers = [np.unique(c, return_inverse=True)[1].astype(np.int64) for c in (codes, more)]
-    return numbers[0] * len(codes) + numbers[1]

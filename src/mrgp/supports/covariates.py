@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -136,21 +136,20 @@ class Field:
     def extend(self, support: Support, rule: Rule = FIELD_RULE) -> Support:
         """Add the field's values as further inputs of a support."""
         labels = self._extended_labels(support)
-        used, nodes, others = self._apart(support, rule)
-        x = np.concatenate([nodes.x, self._at(support, used, nodes)], -1)
-        return _together(support, used, dataclasses.replace(nodes, x=x), others, labels)
+        apart = self._apart(support, rule)
+        x = np.concatenate([apart.nodes.x, self._at(support, apart)], -1)
+        return apart.together(support, labels, x=x)
 
     def weight(self, support: Support, rule: Rule = FIELD_RULE) -> Support:
         """Multiply the weights of a support by the field, as at the nodes of a rule."""
-        used, nodes, others = self._apart(support, rule)
-        counts = np.asarray(nodes.weights) != 0
-        density = np.where(counts, self._at(support, used, nodes)[..., 0], 0.0)
+        apart = self._apart(support, rule)
+        given = apart.nodes.weights
+        density = np.where(given != 0, self._at(support, apart)[..., 0], 0.0)
         self._require_density(density)
-        weights = nodes.weights * density
-        if nodes.kind == "mean":
+        weights = given * density
+        if apart.nodes.kind == "mean":
             weights = weights / weights.sum(1, keepdims=True)
-        nodes = dataclasses.replace(nodes, weights=weights)
-        return _together(support, used, nodes, others, support.labels)
+        return apart.together(support, support.labels, weights=weights)
 
     def _require_density(self, density: Float[np.ndarray, "n s"]) -> None:
         """Refuse weights that are negative, or zero all over a region."""
@@ -181,35 +180,30 @@ class Field:
         covariates = (*(support.covariates or ()), self)
         return support.labels | {"inputs": names, "axes": axes, "covariates": covariates}
 
-    def _apart(
-        self, support: Support, rule: Rule
-    ) -> tuple[Columns, Nodes, tuple[Support, ...] | None]:
-        """Return the columns that become nodes, these nodes, and what stays as it is.
-
-        The nodes keep the regions that they are laid out in. Nothing stays where all of these are
-        points: then there is one node a region, and no other.
-        """
+    def _apart(self, support: Support, rule: Rule) -> "_Apart":
+        """Write what the field depends on as nodes, which keep the regions they are laid out in."""
         wanted = set(self.columns(support))
         used = tuple(sorted(d for block in support.blocks if wanted & set(block) for d in block))
         if isinstance(support, Rectangular) and all(support.pointlike[d] for d in used):
             x = np.asarray(support.bounds[0])[:, None, list(used)]
-            return used, Nodes(x, np.asarray(support.weights)[:, None], kind=support.kind), None
+            nodes = Nodes(x, np.asarray(support.weights)[:, None], kind=support.kind)
+            return _Apart(used, nodes, None)
         rest = tuple(d for d in range(support.dimension) if d not in used)
         whole, *others = support.factors((used, rest)) if rest else (support,)
         nodes = whole.quadrature(rule)
         origin = getattr(whole, "origin", None) or (Origin(whole) if nodes.solid else None)
         x, weights = np.asarray(nodes.x), np.asarray(nodes.weights)
         made = Nodes(x, weights, wide=nodes.solid, origin=origin, kind=whole.kind)
-        return used, made, tuple(others)
+        return _Apart(used, made, tuple(others))
 
-    def _at(self, support: Support, used: Columns, nodes: Nodes) -> Float[np.ndarray, "n s f"]:
-        """Sample at nodes over the columns `used`; padding takes the value of a used node."""
+    def _at(self, support: Support, apart: "_Apart") -> Float[np.ndarray, "n s f"]:
+        """Sample the field at nodes; padding takes the value of a used node."""
         columns = self.columns(support)
-        x = np.asarray(nodes.x)[..., [used.index(d) for d in columns]]
+        x = np.asarray(apart.nodes.x)[..., [apart.used.index(d) for d in columns]]
         flat = x.reshape(-1, x.shape[-1])
         values = self._look_up(flat, support, columns) if self.on_grid else self._call(flat)
         values = values.reshape(*x.shape[:-1], len(self.names))
-        counts = np.asarray(nodes.weights) != 0
+        counts = np.asarray(apart.nodes.weights) != 0
         counts |= ~counts.any(1, keepdims=True)
         self._require_finite(values, x, counts)
         first = np.take_along_axis(values, np.argmax(counts, 1)[:, None, None], 1)
@@ -249,25 +243,30 @@ class Field:
                 )
 
 
-def _together(
-    support: Support,
-    used: Columns,
-    nodes: Nodes,
-    others: tuple[Support, ...] | None,
-    labels: dict[str, Any],
-) -> Support:
-    """Put nodes over the columns `used`, and over new ones, back into the support."""
-    new = nodes.dimension - len(used)
-    if others is None:
-        extra = nodes.x[:, 0, len(used) :]
-        lower, upper = (np.concatenate([bound, extra], 1) for bound in support.bounds)
-        flat = (*support.pointlike, *(True,) * new)
-        return from_sides(type(support), lower, upper, nodes.weights[:, 0], flat, **labels)
-    if not others:
-        return dataclasses.replace(nodes, **labels)
-    added = range(support.dimension, support.dimension + new)
-    rest = tuple(d for d in range(support.dimension) if d not in used)
-    return of_parts([(nodes, (*used, *added)), *((o, rest) for o in others)], labels)
+class _Apart(NamedTuple):
+    """Nodes over the columns `used` of a support, and what stays as it is over the others.
+
+    That is None where regions are points along these columns, and have one node each.
+    """
+
+    used: Columns
+    nodes: Nodes
+    others: tuple[Support, ...] | None
+
+    def together(self, support: Support, labels: dict[str, Any], **changes: Any) -> Support:
+        """Put nodes of other weights, or with further columns, back into the support."""
+        nodes, own = dataclasses.replace(self.nodes, **changes), support.dimension
+        new = nodes.dimension - len(self.used)
+        if self.others is None:
+            extra = nodes.x[:, 0, len(self.used) :]
+            lower, upper = (np.concatenate([bound, extra], 1) for bound in support.bounds)
+            flat = (*support.pointlike, *(True,) * new)
+            return from_sides(type(support), lower, upper, nodes.weights[:, 0], flat, **labels)
+        if not self.others:
+            return dataclasses.replace(nodes, **labels)
+        columns = (*self.used, *range(own, own + new))
+        rest = tuple(d for d in range(own) if d not in self.used)
+        return of_parts([(nodes, columns), *((part, rest) for part in self.others)], labels)
 
 
 def extend_all(

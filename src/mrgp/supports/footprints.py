@@ -35,8 +35,8 @@ def overlapping(
 ) -> Iterator[tuple[Index, Index]]:
     """Yield pairs (i, j) of footprints that overlap, j among the first, which are polygons.
 
-    Where only connectedness matters, `joined` takes the pairs, and those that it already connects
-    are left out: many polygons over one place then cost no more than a few.
+    Where only connectedness matters, and the caller adds all pairs to `joined`, those that it
+    connects already are left out: many polygons over one place then cost no more than a few.
     """
     shapely = require_shapely()
     shapely.prepare(footprints[:polygons])
@@ -48,11 +48,9 @@ def overlapping(
         i, j, size = i[once], j[once], _TESTS_AT_FIRST
         while len(i):
             found = overlap(footprints[i[:size]], footprints[j[:size]])
-            pairs = i[:size][found], j[:size][found]
-            yield pairs
+            yield i[:size][found], j[:size][found]
             i, j, size = i[size:], j[size:], 2 * size
             if joined is not None:
-                joined.add(*pairs)
                 apart = joined.labels()[i] != joined.labels()[j]
                 i, j = i[apart], j[apart]
 

@@ -8,6 +8,8 @@ from jaxtyping import Float
 
 from mrgp.supports.support import Support
 
+Lengths = Float[np.ndarray, " d"]
+
 
 @dataclasses.dataclass(frozen=True)
 class Geometry:
@@ -20,9 +22,9 @@ class Geometry:
     """
 
     names: tuple[str, ...]
-    extent: Float[np.ndarray, " d"]
-    spacing: Float[np.ndarray, " d"]
-    centre: Float[np.ndarray, " d"]
+    extent: Lengths
+    spacing: Lengths
+    centre: Lengths
 
     @classmethod
     def unit(cls, dimension: int) -> "Geometry":
@@ -40,12 +42,12 @@ class Geometry:
         return cls(supports[0].input_names, extent, spacing, 0.5 * (lower + upper))
 
     @property
-    def typical(self) -> Float[np.ndarray, " d"]:
+    def typical(self) -> Lengths:
         """The middle of the plausible lengthscales, on a log scale."""
         return np.sqrt(self.spacing * self.extent)
 
     @property
-    def log_spread(self) -> Float[np.ndarray, " d"]:
+    def log_spread(self) -> Lengths:
         """The sd of log lengthscale that leaves 1 % below the spacing and 1 % above the domain."""
         return np.maximum(np.log(self.extent / self.spacing) / (2 * 2.326), 0.5)
 
@@ -60,9 +62,7 @@ class Geometry:
         return name % len(self.names)
 
 
-def bounds_of(
-    supports: Sequence[Support],
-) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+def bounds_of(supports: Sequence[Support]) -> tuple[Lengths, Lengths]:
     """Return the least and the greatest coordinates of a set of supports.
 
     >>> import mrgp
@@ -81,9 +81,7 @@ def _centres(support: Support) -> Float[np.ndarray, "n d"]:
     return np.where(total != 0, weighted, 0.5 * (np.asarray(lower) + np.asarray(upper)))
 
 
-def _spacing(
-    centres: Float[np.ndarray, "n d"], extent: Float[np.ndarray, " d"]
-) -> Float[np.ndarray, " d"]:
+def _spacing(centres: Float[np.ndarray, "n d"], extent: Lengths) -> Lengths:
     """Return the side of the cell that one region has to itself, input by input.
 
     The distinct centres are taken to fill a grid of `cells[d]` columns, as even as the number of
@@ -94,10 +92,8 @@ def _spacing(
     distinct = np.array([len(np.unique(column)) for column in scaled.T])
     left = float(len(np.unique(scaled, axis=0)))
     cells = np.ones(len(extent))
-    pending = sorted(range(len(extent)), key=lambda d: distinct[d])
-    while pending:
-        d = pending.pop(0)
-        cells[d] = min(distinct[d], max(1.0, left ** (1.0 / (len(pending) + 1))))
+    for done, d in enumerate(np.argsort(distinct, kind="stable")):
+        cells[d] = min(distinct[d], max(1.0, left ** (1.0 / (len(cells) - done))))
         left /= cells[d]
     span = np.ptp(centres, axis=0)
     return np.where(span > 0, span / np.maximum(cells - 1.0, 1.0), extent)

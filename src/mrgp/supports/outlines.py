@@ -1,7 +1,7 @@
 """Outlines of polygons: read, repaired, and cut into pieces by a grid (theory 1.1)."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -54,6 +54,15 @@ class Pieces(NamedTuple):
     owner: Int[np.ndarray, " k"]
     x: Float[np.ndarray, "k 2"]
     area: Float[np.ndarray, " k"]
+
+    def take(self, rows: np.ndarray) -> "Pieces":
+        """Select some of the pieces."""
+        return Pieces(*(field[rows] for field in self))
+
+    @classmethod
+    def joined(cls, found: Iterable["Pieces"]) -> "Pieces":
+        """Put pieces after one another."""
+        return cls(*(np.concatenate(fields) for fields in zip(*found, strict=True)))
 
 
 def read(geometries: Any, where: str) -> tuple[np.ndarray, int]:
@@ -138,15 +147,11 @@ def cut(shapes: np.ndarray, spacing: Float[np.ndarray, " n"]) -> Pieces:
     shapely = require_shapely()
     anywhere = np.full((len(shapes), 2), _FAR)
     tiles = _fitted(_Tiles(np.arange(len(shapes)), shapes, -anywhere, anywhere), spacing)
-    found = list(_pieces(tiles, spacing))
-    owner, x, area = (np.concatenate(fields) for fields in zip(*found, strict=True))
-    whole = shapely.area(shapes)
+    pieces, whole = Pieces.joined(_pieces(tiles, spacing)), shapely.area(shapes)
     # Rounding in the outlines leaves specks beyond the edges of cells.
-    kept = np.flatnonzero(area > _SPECK * whole[owner])
-    order = kept[np.argsort(owner[kept], kind="stable")]
-    owner, x, area = owner[order], x[order], area[order]
-    exact = whole / np.bincount(owner, area, len(shapes))
-    return Pieces(owner, x, area * exact[owner])
+    pieces = pieces.take(pieces.area > _SPECK * whole[pieces.owner])
+    exact = whole / np.bincount(pieces.owner, pieces.area, len(shapes))
+    return pieces._replace(area=pieces.area * exact[pieces.owner])
 
 
 def _pieces(tiles: _Tiles, spacing: Float[np.ndarray, " n"]) -> Iterator[Pieces]:

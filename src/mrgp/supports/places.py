@@ -5,11 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
-from mrgp.supports.components import by_appearance
+from mrgp.supports.components import Links, by_appearance
 from mrgp.supports.quadrature import DEFAULT_RULE, Rule
 from mrgp.supports.support import Support
 
@@ -52,6 +50,6 @@ def _labels(x: Float[np.ndarray, "k d"]) -> Int[np.ndarray, " k"]:
     """Number nodes so that those at one place have one number."""
     extent = np.ptp(x, axis=0)
     tree = KDTree(x / np.where(extent > 0, extent, 1.0))
-    pairs = tree.query_pairs(TOLERANCE, output_type="ndarray")
-    links = sparse.coo_array((np.ones(len(pairs)), pairs.T), shape=(len(x), len(x)))
-    return connected_components(links, directed=False)[1].astype(np.int64)
+    links = Links(len(x))
+    links.add(*tree.query_pairs(TOLERANCE, output_type="ndarray").T)
+    return links.labels()

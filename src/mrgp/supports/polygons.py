@@ -12,7 +12,7 @@ from jaxtyping import Float
 from mrgp._types import Inputs, Vector
 from mrgp.supports.covariates import Field
 from mrgp.supports.outlines import Outlines, Pieces, cut, read, require_shapely
-from mrgp.supports.regions import check_inputs, check_kind, check_multiplier, join_nodes
+from mrgp.supports.regions import check_labels, check_multiplier, join_nodes
 from mrgp.supports.support import Kind, Nodes, PerInput
 
 Steps = Float[np.ndarray, " n"]
@@ -118,7 +118,7 @@ def polygons(
     """
     where = "polygons"
     shapes, repaired = read(geometries, where)
-    names = check_inputs(inputs, 2, where)
+    labels = check_labels(inputs, kind, 2, where)
     if repaired:
         warnings.warn(
             f"{where}: {repaired} of {len(shapes)} geometries had outlines that cross or parts that"
@@ -128,7 +128,6 @@ def polygons(
         )
     if spacing is None:
         spacing = float(np.sqrt(np.median(require_shapely().area(shapes)))) / CELLS_ACROSS
-    labels = {"inputs": names, "kind": check_kind(kind, where)}
     density = callable(weights) or hasattr(weights, "dims")
     factor = check_multiplier(None if density else weights, len(shapes), kind, where)
     steps = _check_spacing(spacing, len(shapes), where)
@@ -145,17 +144,14 @@ def concat_polygons(parts: Sequence[Polygons]) -> Polygons:
     """
     first = parts[0]
     nodes = join_nodes(parts)
-    spacing, lower, upper = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("spacing", "lower", "upper")
-    )
+    arrays = zip(*((part.spacing, part.lower, part.upper) for part in parts), strict=True)
+    spacing, lower, upper = map(np.concatenate, arrays)
     kept = [part.outlines for part in parts if part.outlines is not None]
     joined = None
     if len(kept) == len(parts) and len({o.densities for o in kept}) == 1:
-        shapes, factor = (
-            np.concatenate([getattr(o, k) for o in kept]) for k in ("shapes", "factor")
-        )
-        joined = Outlines(shapes, factor, kept[0].densities, any(o.stale for o in kept))
+        shapes, factor = np.concatenate([o.shapes for o in kept]), [o.factor for o in kept]
+        stale = any(o.stale for o in kept)
+        joined = Outlines(shapes, np.concatenate(factor), kept[0].densities, stale)
     return Polygons(nodes.x, nodes.weights, spacing, lower, upper, joined, **first.labels)
 
 
@@ -195,19 +191,15 @@ def _few_pieces(shapes: np.ndarray, spacing: Steps, most: int) -> tuple[Pieces, 
     area = require_shapely().area(shapes)
     # There are at least area / spacing^2 pieces: what is too fine for sure is not tried.
     used = spacing * _coarser(area / (np.asarray(spacing) ** 2 * most), np.ceil)
-    pieces = cut(shapes, used)
-    while True:
-        count = np.bincount(pieces.owner, minlength=len(shapes))
-        over = np.flatnonzero(count > most)
-        if len(over) == 0:
-            return pieces, used
-        used[over] *= np.maximum(_coarser(count[over] / most, np.floor), np.sqrt(2.0))
-        again = cut(shapes[over], used[over])
-        kept = (count <= most)[pieces.owner]
-        owner = np.concatenate([pieces.owner[kept], over[again.owner]])
-        order = np.argsort(owner, kind="stable")
-        fields = zip(pieces[1:], again[1:], strict=True)
-        pieces = Pieces(owner[order], *(np.concatenate([a[kept], b])[order] for a, b in fields))
+    found, rows = [], np.arange(len(shapes))
+    while len(rows):
+        pieces = cut(shapes[rows], used[rows])
+        count = np.bincount(pieces.owner, minlength=len(rows))
+        kept = pieces.take((count <= most)[pieces.owner])
+        found.append(kept._replace(owner=rows[kept.owner]))
+        rows, count = rows[count > most], count[count > most]
+        used[rows] *= np.maximum(_coarser(count / most, np.floor), np.sqrt(2.0))
+    return Pieces.joined(found), used
 
 
 def _coarser(excess: np.ndarray, whole: np.ufunc) -> np.ndarray:
@@ -217,6 +209,7 @@ def _coarser(excess: np.ndarray, whole: np.ufunc) -> np.ndarray:
 
 def _padded(pieces: Pieces, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return nodes and weights of each region; those missing repeat the first with weight zero."""
+    pieces = pieces.take(np.argsort(pieces.owner, kind="stable"))
     count = np.bincount(pieces.owner, minlength=n)
     first = np.cumsum(count) - count
     place = np.arange(len(pieces.owner)) - first[pieces.owner]

@@ -19,11 +19,9 @@ def points(x: Any, *, inputs: Any = None, kind: Kind = "mean", weights: Any = No
     """
     if inputs is None and hasattr(x, "columns"):
         inputs = tuple(map(str, x.columns))
-    x = check_coordinates(x, 2, "x", "points")
-    require_finite(x, "x", "points")
-    names = check_inputs(inputs, x.shape[1], "points")
-    multiplier = check_multiplier(weights, len(x), check_kind(kind, "points"), "points")
-    return Points(x, multiplier, inputs=names, kind=kind)
+    x = require_finite(check_coordinates(x, 2, "x", "points"), "x", "points")
+    labels = check_labels(inputs, kind, x.shape[1], "points")
+    return Points(x, check_multiplier(weights, len(x), kind, "points"), **labels)
 
 
 def nodes(x: Any, weights: Any = None, *, inputs: Any = None, kind: Kind = "mean") -> Nodes:
@@ -36,10 +34,8 @@ def nodes(x: Any, weights: Any = None, *, inputs: Any = None, kind: Kind = "mean
     >>> nodes([[[0.0], [1.0], [2.0]]])
     Nodes(1 mean of 3 nodes: x1 0 to 2, width 2)
     """
-    where = "nodes"
-    x = check_coordinates(x, 3, "x", where)
-    check_kind(kind, where)
-    names = check_inputs(inputs, x.shape[2], where)
+    x = check_coordinates(x, 3, "x", "nodes")
+    labels = check_labels(inputs, kind, x.shape[2], "nodes")
     if x.shape[1] == 0:
         raise ValueError(f"nodes: every region needs at least one node; got shape {x.shape}.")
     given = np.ones(x.shape[:2]) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -55,14 +51,15 @@ def nodes(x: Any, weights: Any = None, *, inputs: Any = None, kind: Kind = "mean
             f"nodes: all weights are zero in {empty.sum()} of {len(empty)} regions, first in row"
             f" {np.argmax(empty)}. Drop those regions."
         )
-    x = _fill_padding(x, given)
-    require_finite(x, "x", where)
+    # Padding takes the coordinates of a used node, since 0 * nan = nan (theory 1.1).
+    first = np.take_along_axis(x, np.argmax(given != 0, 1)[:, None, None], axis=1)
+    x = require_finite(np.where((given != 0)[:, :, None], x, first), "x", "nodes")
     if kind == "mean":
         total = given.sum(1, keepdims=True)
         if np.any(np.abs(total) <= 1e-12 * np.abs(given).sum(1, keepdims=True)):
             raise ValueError('nodes: weights of a mean must not sum to zero; use kind="sum".')
         given = given / total
-    return Nodes(x, given, inputs=names, kind=kind)
+    return Nodes(x, given, **labels)
 
 
 def boxes(
@@ -112,34 +109,23 @@ def _boxes(
             f"{where}: {high} is below {low} in {wrong.sum()} of {len(wrong)} rows, first in row"
             f" {row} ({low} {lower[row]}, {high} {upper[row]}). Swap them."
         )
-    names = check_inputs(inputs, lower.shape[1], where)
-    multiplier = check_multiplier(weights, len(lower), check_kind(kind, where), where)
+    labels = check_labels(inputs, kind, lower.shape[1], where)
+    multiplier = check_multiplier(weights, len(lower), kind, where)
     width = upper - lower
     volume = np.where(width > 0, width, 1.0).prod(1)
     total = volume * multiplier if kind == "sum" else multiplier
-    flat = tuple(bool(f) for f in (width == 0).all(0))
-    return Boxes(lower, upper, total, flat, inputs=names, kind=kind)
+    return Boxes(lower, upper, total, tuple((width == 0).all(0).tolist()), **labels)
 
 
 def join_nodes(supports: Sequence[Support]) -> Nodes:
     """Join nodes of supports that are solid along the same inputs, padded to one number each."""
-    parts = [support.atoms() for support in supports]
-    width = max(part.weights.shape[1] for part in parts)
-    pad = [width - part.weights.shape[1] for part in parts]
-    x = [
-        np.pad(p.lower, ((0, 0), (0, k), (0, 0)), mode="edge")
-        for p, k in zip(parts, pad, strict=True)
-    ]
-    weights = [np.pad(p.weights, ((0, 0), (0, k))) for p, k in zip(parts, pad, strict=True)]
-    first = supports[0]
+    most, first = max(support.nodes_per_region for support in supports), supports[0]
+    x, weights = [], []
+    for atoms in (support.atoms() for support in supports):
+        pad = (0, most - atoms.weights.shape[1])
+        x.append(np.pad(atoms.lower, ((0, 0), pad, (0, 0)), mode="edge"))
+        weights.append(np.pad(atoms.weights, ((0, 0), pad)))
     return Nodes(np.concatenate(x), np.concatenate(weights), wide=first.solid, **first.labels)
-
-
-def _fill_padding(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Give zero-weight nodes the coordinates of a used node, since 0 * nan = nan (theory 1.1)."""
-    used = weights != 0
-    first = np.take_along_axis(x, np.argmax(used, 1)[:, None, None], axis=1)
-    return np.where(used[:, :, None], x, first)
 
 
 def check_inputs(names: Any, dimension: int, where: str) -> tuple[str, ...] | None:
@@ -155,11 +141,11 @@ def check_inputs(names: Any, dimension: int, where: str) -> tuple[str, ...] | No
     return names
 
 
-def check_kind(kind: str, where: str) -> Kind:
-    """Return the kind of aggregate, or say which there are."""
+def check_labels(inputs: Any, kind: Any, dimension: int, where: str) -> dict[str, Any]:
+    """Return names of the inputs and the kind of aggregate, or say which there are."""
     if kind not in ("mean", "sum"):
         raise ValueError(f'{where}: kind= is "mean" or "sum"; got {kind!r}.')
-    return kind
+    return {"inputs": check_inputs(inputs, dimension, where), "kind": kind}
 
 
 def check_multiplier(weights: Any, n: int, kind: Kind, where: str) -> np.ndarray:
@@ -206,7 +192,7 @@ def check_coordinates(values: Any, ndim: int, name: str, where: str) -> np.ndarr
     return array
 
 
-def require_finite(array: np.ndarray, name: str, where: str) -> None:
+def require_finite(array: np.ndarray, name: str, where: str) -> np.ndarray:
     """Refuse NaN and infinite coordinates, saying how many and where the first is."""
     bad = np.atleast_1d(~np.isfinite(array).all(axis=tuple(range(1, array.ndim))))
     if bad.any():
@@ -214,3 +200,4 @@ def require_finite(array: np.ndarray, name: str, where: str) -> None:
             f"{where}: {name} has NaN or infinite coordinates in {bad.sum()} of {len(bad)} rows,"
             f" first in row {np.argmax(bad)}. Drop those rows or fill them in."
         )
+    return array
