@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import mrgp
-from mrgp.inference.mcmc import draws, effective_sample_size
+from mrgp.inference.mcmc import draws as drawing
+from mrgp.inference.mcmc import effective_sample_size
 from mrgp.inference.mcmc.target import Target
 from reference import gaussian, mcmc
 from shorthand import build_objective
@@ -306,7 +307,7 @@ def test_other_refusals_say_what_to_do(monkeypatch):
 
 def test_a_density_that_is_nowhere_finite_is_an_error(monkeypatch):
     nowhere = lambda target, candidates: jax.numpy.full(candidates.shape[:2], -jax.numpy.inf)  # noqa: E731
-    monkeypatch.setattr(draws, "_densities", nowhere)
+    monkeypatch.setattr(drawing, "_densities", nowhere)
     with pytest.raises(mrgp.FitError, match="not finite about the starting values"):
         mrgp.sample_posterior(two_free(), data_of())
 

@@ -25,7 +25,8 @@ class Pair:
 
     Residuals are in units of their standard deviation, summed in a cluster and scaled alike.
 
-    >>> Pair("one", "copy", np.array([[1.0, 1.0], [-2.0, -2.0], [0.5, 0.5], [3.0, 3.0]])).correlation
+    >>> residuals = np.array([[1.0, 1.0], [-2.0, -2.0], [0.5, 0.5], [3.0, 3.0]])
+    >>> round(Pair("one", "copy", residuals).correlation, 6)
     1.0
     """
 
