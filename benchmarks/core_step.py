@@ -77,8 +77,8 @@ def parameters(model: Any) -> dict[str, Any]:
     return {
         "lengthscale": model.kernel.lengthscale,
         "variance": model.kernel.variance,
-        "noise_variance": model.noise_variance[SOURCE],
-        "locations": model.locations,
+        "noise_variance": model.noise.learned[model.processes[0]],
+        "locations": model.solver.locations,
     }
 
 

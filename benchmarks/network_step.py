@@ -26,8 +26,7 @@ from mrgp._linalg import JITTER
 from mrgp.gp import Whitened
 from mrgp.inference import Objective
 from mrgp.inference.coordinate import Block, bound, moments_of, sweep
-from mrgp.inference.objectives import as_arrays, replace_q
-from mrgp.models import naturals_of, trained_q
+from mrgp.models import as_arrays, naturals_of, trained_q
 from mrgp.parameters import partition, unwrap
 
 HERE = Path(__file__).parent
@@ -95,7 +94,7 @@ def with_random_q(objective: Objective, rng: np.random.Generator) -> Objective:
         return Whitened(rng.standard_normal(size), 0.5 * np.eye(size) + 0.3 * lower / size**0.5)
 
     model = objective.model(objective.start)
-    drawn = replace_q(model, trained_q(model.q.blocks.map(draw)))
+    drawn = model.with_q(trained_q(model.q.blocks.map(draw)))
     return Objective(*as_arrays(partition(drawn)), records=objective.records)
 
 
@@ -142,11 +141,11 @@ def compile_ascent(objective: Objective) -> dict[str, Compiled]:
 
     def network(arrays: Any) -> tuple[Any, Any]:
         whole = eqx.combine(arrays, static)
-        return replace_q(whole.model(whole.start), None), whole.records
+        return whole.model(whole.start).with_q(None), whole.records
 
     def one_block(arrays: Any, q: Any) -> Block:
         model, records = network(arrays)
-        return Block.of(model.best_f(moments_of(q), unwrap(model).whiteners(), records, 0))
+        return Block.of(unwrap(model).aggregates().best_f(moments_of(q), records, 0))
 
     def all_blocks(arrays: Any, q: Any) -> Any:
         model, records = network(arrays)
@@ -166,7 +165,7 @@ def compile_ascent(objective: Objective) -> dict[str, Compiled]:
 def parameters(model: Any) -> dict[str, list[Any]]:
     """Return the parameters that the gradient is taken by; weights go task by task."""
     q = model.q.blocks
-    found = {"noise_variance": [model.tasks.noise_variance[p] for p in model.processes]}
+    found = {"noise_variance": [model.noise.learned[p] for p in model.processes]}
     for which, kernels, blocks in (
         ("f", model.kernels_f, q.f),
         ("w", sum(model.kernels_w, ()), sum(q.w, ())),
@@ -207,12 +206,12 @@ def save_problem(objective: Objective, path: Path) -> None:
     values: dict[str, Any] = {
         name: stack(name, [p.value for p in found]) for name, found in parameters(model).items()
     }
-    level = np.asarray(model.tasks.mean.value)
+    level = np.asarray(model.levels.mean.value)
     np.savez(
         path,
         x=np.stack([np.asarray(record.support.x) for record in records]),
         y=np.stack([np.asarray(record.y) for record in records]) - level[:, None],
-        spread=np.asarray(model.tasks.spread),
+        spread=np.asarray(model.levels.spread),
         locations_f=np.asarray(model.locations_f.value),
         locations_w=np.asarray(model.locations_w.value),
         jitter=JITTER,

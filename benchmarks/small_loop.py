@@ -21,8 +21,8 @@ from measure import Seconds, medians, repeat
 
 import mrgp
 from mrgp._linalg import JITTER
-from mrgp.inference.objectives import as_arrays
 from mrgp.inference.stochastic import run_chunk
+from mrgp.models import as_arrays
 
 HERE = Path(__file__).parent
 SOURCE = "regions"
@@ -137,8 +137,8 @@ def save_problem(objective: mrgp.inference.Objective, path: Path) -> None:
         y=np.asarray(record.y) - np.asarray(model.mean.value)[0],
         lengthscale=np.asarray(model.kernel.lengthscale.value),
         variance=np.asarray(model.kernel.variance.value),
-        noise_variance=np.asarray(model.noise_variance[SOURCE].value),
-        locations=np.asarray(model.locations.value),
+        noise_variance=np.asarray(model.noise.learned[model.processes[0]].value),
+        locations=np.asarray(model.solver.locations.value),
         jitter=JITTER,
         rate=RATE,
     )

@@ -15,8 +15,8 @@ from measure import Seconds, medians, peak_resident, repeat
 
 import mrgp
 from mrgp.inference.batches import Batches
-from mrgp.inference.objectives import as_arrays
 from mrgp.inference.stochastic import run_chunk
+from mrgp.models import as_arrays
 
 MOST_MEGABYTES = 1500.0
 MOST_GROWTH = 1.2

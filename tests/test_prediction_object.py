@@ -180,3 +180,48 @@ def test_repr_tells_what_and_how_far(changes, text):
 
 def test_repr_of_no_regions():
     assert repr(gaussian([], [])) == "Prediction(no2, no regions)"
+
+
+def some_regions():
+    one = np.ones((2, 4)) / 2
+    means, variances = np.arange(8.0).reshape(2, 4), 1.0 + np.arange(8.0).reshape(2, 4)
+    support = mrgp.points(np.arange(4.0)[:, None])
+    expert = mrgp.Prediction(support, "no2", None, None, one, means, variances)
+    return mrgp.Prediction(
+        support,
+        "no2",
+        "sites",
+        "ppb",
+        one,
+        means,
+        variances,
+        covariance=np.arange(16.0).reshape(4, 4),
+        experts={"sites": expert},
+        weights={"sites": np.array([0.1, 0.2, 0.3, 0.4])},
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "chosen"),
+    [
+        (slice(1, 3), [1, 2]),
+        (np.array([True, False, False, True]), [0, 3]),
+        (np.array([2, 0]), [2, 0]),
+        (-1, [3]),
+    ],
+)
+def test_some_regions_of_a_prediction_are_a_prediction(rows, chosen):
+    whole = some_regions()
+    part = whole[rows]
+    assert (part.task, part.source, part.units, len(part)) == ("no2", "sites", "ppb", len(chosen))
+    np.testing.assert_array_equal(part.support.x, whole.support.x[chosen])
+    np.testing.assert_array_equal(part.mean, whole.mean[chosen])
+    np.testing.assert_array_equal(part.quantile(0.9), whole.quantile(0.9)[chosen])
+    np.testing.assert_array_equal(part.covariance, whole.covariance[np.ix_(chosen, chosen)])
+    np.testing.assert_array_equal(part.experts["sites"].std, whole.experts["sites"].std[chosen])
+    np.testing.assert_array_equal(part.weights["sites"], whole.weights["sites"][chosen])
+
+
+def test_a_region_that_is_not_there_is_an_error():
+    with pytest.raises(IndexError):
+        some_regions()[4]

@@ -147,3 +147,25 @@ def test_save_needs_a_folder_and_load_names_of_their_own(tmp_path):
 
 def test_every_class_has_a_name_of_its_own():
     assert len(checkpoint.REGISTRY) == len(checkpoint._CLASSES)
+
+
+def test_a_fit_of_an_older_version_names_the_version_that_reads_it(tmp_path):
+    path = tmp_path / "old"
+    header = {"schema": 5, "versions": {"mrgp": "0.1.0"}, "fit": {}}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", json.dumps(header))
+    with pytest.raises(ValueError, match=r"Fit again, or load it with mrgp 0\.1\.0\."):
+        mrgp.load(path)
+
+
+def test_supports_of_an_exact_fit_are_written_once(tmp_path):
+    x = np.linspace(0.0, 1.0, 40)[:, None]
+    data = mrgp.Dataset([mrgp.Observations(mrgp.points(x), np.sin(x[:, 0]))])
+    fit = mrgp.fit(mrgp.MRGP(), data, optimiser=mrgp.LBFGS(max_steps=2))
+    mrgp.save(fit, tmp_path / "fit")
+    with zipfile.ZipFile(tmp_path / "fit") as archive:
+        sizes = [archive.getinfo(n).file_size for n in archive.namelist() if n.endswith("npy")]
+    places = 40 * 8 + 128  # with the header of the format
+    assert sum(size == places for size in sizes) <= 4  # places, weights, values, alpha
+    again = mrgp.load(tmp_path / "fit")
+    np.testing.assert_array_equal(again.records[0].support.x, again.state.anchors[0].x)
