@@ -139,7 +139,7 @@ def run_peer(objective: mrgp.inference.Objective, way: str, repeats: int) -> dic
     """Run one way of the peer on the data and parameters of an objective, centred."""
     record = objective.records[0]
     model = objective.model(objective.start)
-    residual = np.asarray(record.y) - np.asarray(model.mean.value)[0]
+    residual = np.asarray(record.y) - np.asarray(model.readout.mean.value)[0]
     values = parameters(model)
     problem = {name: np.asarray(p.value) for name, p in values.items()}
     with tempfile.TemporaryDirectory() as folder:

@@ -134,7 +134,7 @@ def save_problem(objective: mrgp.inference.Objective, path: Path) -> None:
     np.savez(
         path,
         x=np.asarray(record.support.x),
-        y=np.asarray(record.y) - np.asarray(model.mean.value)[0],
+        y=np.asarray(record.y) - np.asarray(model.readout.mean.value)[0],
         lengthscale=np.asarray(model.kernel.lengthscale.value),
         variance=np.asarray(model.kernel.variance.value),
         noise_variance=np.asarray(model.noise.learned[model.processes[0]].value),
