@@ -9,7 +9,7 @@ import numpy as np
 from mrgp._types import Batch, BatchInputs
 from mrgp.kernels.base import Constant, Factor, Kernel, LeafKernel, Term
 from mrgp.kernels.binding import Binding, Open, bind_held, bind_origin, bind_unitless, bind_variance
-from mrgp.kernels.members import single_kernels
+from mrgp.kernels.composed import single_kernels
 from mrgp.kernels.spectral import SpectralMixture
 from mrgp.kernels.stationary import Stationary
 
