@@ -31,14 +31,11 @@ class Prior(eqx.Module):
         """Return log p(value), elementwise."""
 
 
-def _hyperparameter() -> Any:
-    def check(value: Any) -> Any:
-        numbers = isinstance(value, int | float | np.ndarray)
-        if numbers and not np.all((np.asarray(value) > 0) & np.isfinite(value)):
-            raise ValueError(f"A prior's numbers must be positive and finite; got {value}.")
-        return float(value) if isinstance(value, int) else value
-
-    return eqx.field(converter=check)
+def _hyperparameter(value: Any) -> Any:
+    numbers = isinstance(value, int | float | np.ndarray)
+    if numbers and not np.all((np.asarray(value) > 0) & np.isfinite(value)):
+        raise ValueError(f"A prior's numbers must be positive and finite; got {value}.")
+    return float(value) if isinstance(value, int) else value
 
 
 class LogNormal(Prior):
@@ -48,8 +45,8 @@ class LogNormal(Prior):
     -0.919
     """
 
-    median: Any = _hyperparameter()
-    sd: Any = _hyperparameter()
+    median: Any = eqx.field(converter=_hyperparameter)
+    sd: Any = eqx.field(converter=_hyperparameter)
 
     def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
         z = (jnp.log(value) - jnp.log(self.median)) / self.sd
@@ -63,8 +60,8 @@ class Gamma(Prior):
     -1.000
     """
 
-    shape: Any = _hyperparameter()
-    rate: Any = _hyperparameter()
+    shape: Any = eqx.field(converter=_hyperparameter)
+    rate: Any = eqx.field(converter=_hyperparameter)
 
     def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
         constant = self.shape * jnp.log(self.rate) - jax.scipy.special.gammaln(self.shape)
@@ -78,8 +75,8 @@ class InverseGamma(Prior):
     -0.803
     """
 
-    shape: Any = _hyperparameter()
-    scale: Any = _hyperparameter()
+    shape: Any = eqx.field(converter=_hyperparameter)
+    scale: Any = eqx.field(converter=_hyperparameter)
 
     def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
         constant = self.shape * jnp.log(self.scale) - jax.scipy.special.gammaln(self.shape)
@@ -93,7 +90,7 @@ class HalfNormal(Prior):
     -0.726
     """
 
-    scale: Any = _hyperparameter()
+    scale: Any = eqx.field(converter=_hyperparameter)
 
     def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
         constant = 0.5 * jnp.log(2 / jnp.pi) - jnp.log(self.scale)
@@ -108,7 +105,7 @@ class Normal(Prior):
     """
 
     mean: Any
-    sd: Any = _hyperparameter()
+    sd: Any = eqx.field(converter=_hyperparameter)
 
     def log_density(self, value: Float[AnyArray, "..."]) -> Float[AnyArray, "..."]:
         z = (value - self.mean) / self.sd

@@ -219,15 +219,11 @@ class Dataset:
 
     def __repr__(self) -> str:
         head = ("source", "task", "values", "missing", "support")
-        rows = [
-            (o.name, o.task, str(len(o)), str(int((~o.observed).sum())), repr(o.support))
-            for o in self.observations
+        rows = [head] + [
+            (o.name, o.task, str(len(o)), str((~o.observed).sum()), repr(o.support)) for o in self
         ]
-        width = [max(len(row[i]) for row in (head, *rows)) for i in range(4)]
-        lines = [
-            f"  {a:<{width[0]}}  {b:<{width[1]}}  {c:>{width[2]}}  {d:>{width[3]}}  {e}"
-            for a, b, c, d, e in (head, *rows)
-        ]
+        a, b, c, d, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+        lines = [f"  {r[0]:<{a}}  {r[1]:<{b}}  {r[2]:>{c}}  {r[3]:>{d}}  {r[4]}" for r in rows]
         counts = f"{_count(self.sources, 'source')}, {_count(self.tasks, 'task')}"
         return "\n".join([f"Dataset: {counts}, inputs ({', '.join(self.inputs)})", *lines])
 

@@ -3,12 +3,11 @@
 import dataclasses
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from mrgp.supports import Axis, Boxes, Nodes, Polygons, Products, Support, same_turn
+from mrgp.supports import Axis, Nodes, Polygons, Products, Support, same_turn
 
 WIDEST = 5.0
 NEAREST_POLE = 80.0
@@ -170,14 +169,11 @@ def _measured(support: Support, scale: Numbers, label: str) -> Support:
 
 def _extended(support: Support, scale: Numbers, label: str) -> Bool[np.ndarray, "n d"]:
     """Return along which inputs each region has an extent that counts towards its measure."""
-    solid = np.isin(np.arange(support.dimension), support.solid)
-    origin: Any = getattr(support, "origin", None)
-    if isinstance(support, Boxes):
-        return _wider(support)
     if isinstance(support, Polygons) or not isinstance(support, Nodes):
-        return np.broadcast_to(solid, (len(support), support.dimension))
-    if origin is not None:
-        known = _wider(origin.regions)
+        return _wider(support)
+    solid = np.isin(np.arange(support.dimension), support.solid)
+    if support.origin is not None:
+        known = _wider(support.origin.regions)
         added = np.zeros((len(support), support.dimension - known.shape[1]), bool)
         return solid & np.hstack([known, added])
     spread = np.ptp(np.asarray(support.x), axis=1) > 0

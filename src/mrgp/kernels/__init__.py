@@ -2,9 +2,8 @@
 
 from mrgp.kernels.base import Constant, Factor, Kernel, LeafKernel, Product, Scale, Sum, Term
 from mrgp.kernels.binding import Binding
-from mrgp.kernels.members import kernel_parameters, single_kernels
+from mrgp.kernels.composed import Separable, kernel_parameters, separable, single_kernels
 from mrgp.kernels.nonstationary import ArcCosine, Polynomial
-from mrgp.kernels.separable import Separable, separable
 from mrgp.kernels.spectral import SpectralMixture
 from mrgp.kernels.stationary import (
     RBF,

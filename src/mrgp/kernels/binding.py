@@ -57,6 +57,15 @@ def bind_positive(
     return positive(start, LogNormal(*map(np.asarray, prior)), **limits)
 
 
+def bind_unitless(
+    value: Open, binding: Binding, name: str, least: float, **limits: Any
+) -> Parameter:
+    """Start a number without a unit at the given one, or at one; `least` is its default floor."""
+    start = start_of(value, 1.0, ((),), name)
+    floor = min(least, 0.5 * float(start))
+    return bind_positive(value, start, binding, (1.0, 1.0), floor=floor, **limits)
+
+
 def bind_lengthscale(value: Open, dims: tuple[int, ...], binding: Binding) -> Parameter:
     """Start a lengthscale at the given number, or one for each input from the geometry.
 
@@ -100,12 +109,15 @@ def bind_origin(value: Open, dims: tuple[int, ...], binding: Binding, kernel: st
     return np.broadcast_to(given - centre, (len(dims),))
 
 
-def bind_held(value: Open, name: str) -> Parameter:
-    """Hold a number that others can make up for, unless it is given as a parameter."""
+def bind_held(value: Open, name: str, *, zero: bool = True) -> Parameter:
+    """Hold a number unless it is given as a parameter; `zero` says whether it may be zero."""
     held = value if isinstance(value, Parameter) else fixed(value)
     check_shape(held.raw, ((),), name)
-    if not np.all(np.asarray(held.value) >= 0):
-        raise ValueError(f"{name} must not be negative; got {float(held.value)}.")
+    number = float(held.value)
+    if number < 0 or (number == 0 and not zero):
+        raise ValueError(
+            f"{name} must {'not be negative' if zero else 'be positive'}; got {number}."
+        )
     return held
 
 

@@ -157,12 +157,10 @@ def _shorter(
 
 def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
     """List the ways to write a whole number as a sum of `parts` whole numbers, in order."""
-    if parts == 1:
-        yield (total,)
-        return
-    for first in range(total + 1):
-        for rest in _compositions(total - first, parts - 1):
-            yield (first, *rest)
+    # Bars between stars: each part is what lies between two bars.
+    for bars in itertools.combinations(range(total + parts - 1), parts - 1):
+        edges = itertools.pairwise((-1, *bars, total + parts - 1))
+        yield tuple(stop - start - 1 for start, stop in edges)
 
 
 def _monomial(power: int, origin: Float[AnyArray, ""]) -> Polynomial:

@@ -1,5 +1,6 @@
 """A kernel given by its spectrum: a mixture of bands of frequencies."""
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from mrgp._types import Batch, BatchInputs
-from mrgp.kernels.base import Factor, Kernel, LeafKernel, Term
+from mrgp.kernels.base import LeafKernel, Term
 from mrgp.kernels.binding import LONGEST, VARIANCE_LOG_SD, Binding, Open, bind_positive
 from mrgp.parameters import Parameter, fixed
 from mrgp.supports import Geometry
@@ -64,10 +65,10 @@ class SpectralMixture(LeafKernel):
     def bands(self) -> tuple[Float[Array, " q"], Float[Array, "q d"], Float[Array, "q d"]]:
         """Return shares of the variance, frequencies and bandwidths."""
         weight, shape = jnp.asarray(self.weight), (self.components, len(self.columns))
-        rows = (jnp.asarray(v) for v in (self.frequency, self.bandwidth))
-        frequency, bandwidth = (
-            jnp.broadcast_to(v.reshape(self.components, -1), shape) for v in rows
+        rows = (
+            jnp.asarray(v).reshape(self.components, -1) for v in (self.frequency, self.bandwidth)
         )
+        frequency, bandwidth = (jnp.broadcast_to(v, shape) for v in rows)
         return weight / jnp.sum(weight), frequency, bandwidth
 
     def bind_numbers(self, dims: tuple[int, ...], binding: Binding) -> dict[str, Any]:
@@ -125,19 +126,14 @@ class SpectralMixture(LeafKernel):
     def sum_of_products(self) -> tuple[Term, ...]:
         if len(self.columns) == 1:
             return self.product_over_inputs()
-        shares, frequency, bandwidth = self.bands()
-
-        def wave(q: int, i: int) -> Kernel:
-            band = (frequency[q, i][None], bandwidth[q, i][None])
-            return SpectralMixture(1, np.ones(1), *band, variance=np.ones(()), dims=(0,))
-
-        return tuple(
-            Term(
-                self.variance * shares[q],
-                tuple(Factor((d,), wave(q, i)) for i, d in enumerate(self.columns)),
-            )
-            for q in range(self.components)
-        )
+        shares, *bands = self.bands()
+        terms: list[Term] = []
+        for q in range(self.components):
+            variance = self.variance * shares[q]
+            one = dataclasses.replace(self, components=1, weight=np.ones(1), variance=variance)
+            frequency, bandwidth = (list(band[q, :, None]) for band in bands)
+            terms += one.product_over_inputs(frequency=frequency, bandwidth=bandwidth)
+        return tuple(terms)
 
 
 def _range(geometry: Geometry, dims: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -13,14 +13,7 @@ from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray, Batch, BatchInputs
 from mrgp.kernels.base import LeafKernel, Term
-from mrgp.kernels.binding import (
-    LARGEST,
-    Binding,
-    Open,
-    bind_lengthscale,
-    bind_positive,
-    start_of,
-)
+from mrgp.kernels.binding import LARGEST, Binding, Open, bind_lengthscale, bind_unitless
 
 LEAST_ALPHA = 0.01
 
@@ -73,7 +66,7 @@ def _squared_distance(precision: Float[Array, " d"], x: BatchInputs, z: BatchInp
 
     Left to itself, JAX would sum over all pairs for each input, which is slow.
     """
-    squares = _squares(x, z)
+    squares = jnp.stack([(x[..., d] - z[..., d]) ** 2 for d in range(x.shape[-1])])
     return (precision @ squares.reshape(len(squares), -1)).reshape(squares.shape[1:])
 
 
@@ -91,10 +84,6 @@ def _slopes(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Array,
 
 
 _squared_distance.defjvp(_slopes, symbolic_zeros=True)
-
-
-def _squares(x: BatchInputs, z: BatchInputs) -> Float[Array, "d *batch"]:
-    return jnp.stack([(x[..., d] - z[..., d]) ** 2 for d in range(x.shape[-1])])
 
 
 class RBF(Stationary):
@@ -188,10 +177,9 @@ class RationalQuadratic(Radial):
         return jnp.exp(-self.alpha * jnp.log1p(squared / (2.0 * self.alpha)))
 
     def bind_numbers(self, dims: tuple[int, ...], binding: Binding) -> dict[str, Any]:
-        start = start_of(self.alpha, 1.0, ((),), "alpha")
         # Below its floor the kernel is nearly constant, and above its ceiling nearly an RBF.
-        limits = {"floor": min(LEAST_ALPHA, 0.5 * float(start)), "ceiling": LARGEST}
-        alpha = bind_positive(self.alpha, start, binding, (1.0, 1.0), scale=1.0, **limits)
+        limits = {"least": LEAST_ALPHA, "ceiling": LARGEST, "scale": 1.0}
+        alpha = bind_unitless(self.alpha, binding, "alpha", **limits)
         return super().bind_numbers(dims, binding) | {"alpha": alpha}
 
 

@@ -8,19 +8,10 @@ import numpy as np
 
 from mrgp._types import Batch, BatchInputs
 from mrgp.kernels.base import Constant, Factor, Kernel, LeafKernel, Term
-from mrgp.kernels.binding import (
-    Binding,
-    Open,
-    bind_origin,
-    bind_positive,
-    bind_variance,
-    check_shape,
-    start_of,
-)
-from mrgp.kernels.members import single_kernels
+from mrgp.kernels.binding import Binding, Open, bind_held, bind_origin, bind_unitless, bind_variance
+from mrgp.kernels.composed import single_kernels
 from mrgp.kernels.spectral import SpectralMixture
 from mrgp.kernels.stationary import Stationary
-from mrgp.parameters import Parameter, fixed
 
 SHORTEST = 0.03
 """The shortest lengthscale of `Periodic` that a fit may reach; its series is accurate above it."""
@@ -45,15 +36,10 @@ class Periodic(LeafKernel):
         return self.variance * jnp.exp(-2.0 * total / self.lengthscale**2)
 
     def bind_numbers(self, dims: tuple[int, ...], binding: Binding) -> dict[str, Any]:
-        period = self.period if isinstance(self.period, Parameter) else fixed(self.period)
-        check_shape(period.raw, ((),), "period")
-        if not np.all(np.asarray(period.value) > 0):
-            raise ValueError(f"Periodic: period must be positive; got {float(period.value)}.")
-        start = start_of(self.lengthscale, 1.0, ((),), "lengthscale")
-        floor = min(SHORTEST, 0.5 * float(start))
-        lengthscale = bind_positive(self.lengthscale, start, binding, (1.0, 1.0), floor=floor)
-        numbers = super().bind_numbers(dims, binding)
-        return numbers | {"period": period, "lengthscale": lengthscale}
+        return super().bind_numbers(dims, binding) | {
+            "period": bind_held(self.period, "Periodic: period", zero=False),
+            "lengthscale": bind_unitless(self.lengthscale, binding, "lengthscale", SHORTEST),
+        }
 
     def sum_of_products(self) -> tuple[Term, ...]:
         return self.product_over_inputs()

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from mrgp.supports.components import Corners, Index, Links, by_appearance, components, ranges
 from mrgp.supports.concat import require_same_axes
-from mrgp.supports.footprints import NEGLIGIBLE, overlapping, rectangles
+from mrgp.supports.outlines import NEGLIGIBLE, overlapping, rectangles
 from mrgp.supports.polygons import Polygons
 from mrgp.supports.product import all_combinations, placed
 from mrgp.supports.support import Columns, Nodes, Support

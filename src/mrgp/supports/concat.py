@@ -9,7 +9,7 @@ from mrgp.supports.covariates import same_fields
 from mrgp.supports.polygons import Polygons, concat_polygons
 from mrgp.supports.product import Products
 from mrgp.supports.regions import join_nodes
-from mrgp.supports.support import Boxes, Origin, Points, Rectangular, Support, from_sides
+from mrgp.supports.support import Boxes, Origin, Points, Rectangular, Support, from_bounds
 
 
 def concat(*supports: Support) -> Support:
@@ -90,7 +90,7 @@ def _concat_boxes(supports: tuple[Support, ...]) -> Support:
     total = np.concatenate([s.total for s in supports])
     flat = tuple((lower == upper).all(0).tolist())
     form = Points if all(isinstance(s, Points) for s in supports) else Boxes
-    return from_sides(form, lower, upper, total, flat, **supports[0].labels)
+    return from_bounds(form, (lower, upper), total, flat, **supports[0].labels)
 
 
 def _concat_products(supports: tuple[Support, ...]) -> Support:

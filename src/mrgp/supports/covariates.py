@@ -19,7 +19,7 @@ from mrgp.supports.support import (
     Origin,
     Rectangular,
     Support,
-    from_sides,
+    from_bounds,
 )
 
 FIELD_RULE = Midpoint(5)
@@ -129,9 +129,8 @@ class Field:
 
     def same(self, other: "Field") -> bool:
         """Tell whether another field is the same function of the same inputs."""
-        if (self.names, self.inputs) != (other.names, other.inputs):
-            return False
-        return self.source == other.source
+        mine, others = ((f.names, f.inputs, f.source) for f in (self, other))
+        return mine == others
 
     def extend(self, support: Support, rule: Rule = FIELD_RULE) -> Support:
         """Add the field's values as further inputs of a support."""
@@ -261,7 +260,8 @@ class _Apart(NamedTuple):
             extra = nodes.x[:, 0, len(self.used) :]
             lower, upper = (np.concatenate([bound, extra], 1) for bound in support.bounds)
             flat = (*support.pointlike, *(True,) * new)
-            return from_sides(type(support), lower, upper, nodes.weights[:, 0], flat, **labels)
+            weights = nodes.weights[:, 0]
+            return from_bounds(type(support), (lower, upper), weights, flat, **labels)
         if not self.others:
             return dataclasses.replace(nodes, **labels)
         columns = (*self.used, *range(own, own + new))

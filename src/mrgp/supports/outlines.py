@@ -1,33 +1,41 @@
-"""Outlines of polygons: read, repaired, and cut into pieces by a grid (theory 1.1)."""
+"""Outlines of polygons: read, repaired, cut into pieces by a grid, and overlapping (theory 1.1)."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
-from mrgp.supports.components import ranges
+from mrgp.supports.components import Index, Links, ranges
 
 POLYGON, COLLECTION = 3, 7
 """Numbers of shapely's types: single geometries go up to polygons."""
+
+NEGLIGIBLE = 1e-6
+"""Overlaps below this share of a side's width, or of the smaller area, are taken for rounding."""
 
 _SPECK = 1e-12
 _FAR = 2**62
 _CUTS = 12
 _AT_ONCE = 2**10
+_TESTS_AT_FIRST = 2**14
 
 
-def require_shapely() -> ModuleType:
-    """Import shapely, or say how to install it."""
-    try:
-        import shapely
-    except ImportError:
-        raise ImportError(
-            'Polygons need shapely, which is not installed: pip install "mrgp[geo]".'
-        ) from None
-    return shapely
+class _Shapely:
+    """Shapely, imported where it is first used, or an error that says how to install it."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            import shapely
+        except ImportError:
+            raise ImportError(
+                'Polygons need shapely, which is not installed: pip install "mrgp[geo]".'
+            ) from None
+        return getattr(shapely, name)
+
+
+shapely: Any = _Shapely()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -67,7 +75,6 @@ class Pieces(NamedTuple):
 
 def read(geometries: Any, where: str) -> tuple[np.ndarray, int]:
     """Return valid polygons and multipolygons in the plane, and how many had to be repaired."""
-    shapely = require_shapely()
     geometries = getattr(geometries, "geometry", geometries)
     if isinstance(geometries, shapely.Geometry):
         raise TypeError(f"{where}: give a list of geometries, as {where}([geometry]).")
@@ -86,7 +93,6 @@ def read(geometries: Any, where: str) -> tuple[np.ndarray, int]:
 
 def _as_array(geometries: Any, where: str) -> np.ndarray:
     """Return geometries in the plane as an array, none of them missing or empty."""
-    shapely = require_shapely()
     items = list(geometries)
     if not items:
         raise ValueError(f"{where}: there are no geometries; give at least one.")
@@ -114,13 +120,11 @@ def _require(good: np.ndarray, what: str, advice: str, where: str) -> None:
 
 def _areas(shape: Any) -> Any:
     """Return all that has area in a geometry: crossing rings repaired, overlapping parts once."""
-    shapely = require_shapely()
     parts = _single(shapely.make_valid(_single(np.array([shape]))))
     return shapely.union_all(parts[shapely.get_type_id(parts) == POLYGON])
 
 
 def _single(shapes: np.ndarray) -> np.ndarray:
-    shapely = require_shapely()
     while (shapely.get_type_id(shapes) > POLYGON).any():
         shapes = shapely.get_parts(shapes)
     return shapes
@@ -144,7 +148,6 @@ def cut(shapes: np.ndarray, spacing: Float[np.ndarray, " n"]) -> Pieces:
     Where a centroid lies outside, a point inside the piece takes its place. Areas add up to those
     of the polygons.
     """
-    shapely = require_shapely()
     anywhere = np.full((len(shapes), 2), _FAR)
     tiles = _fitted(_Tiles(np.arange(len(shapes)), shapes, -anywhere, anywhere), spacing)
     pieces, whole = Pieces.joined(_pieces(tiles, spacing)), shapely.area(shapes)
@@ -170,7 +173,6 @@ def _pieces(tiles: _Tiles, spacing: Float[np.ndarray, " n"]) -> Iterator[Pieces]
 
 def _smaller(tiles: _Tiles, spacing: Float[np.ndarray, " n"]) -> tuple[_Tiles, _Tiles]:
     """Cut tiles along both sides; return the parts inside the shapes, and those across borders."""
-    shapely = require_shapely()
     shapely.prepare(tiles.shape)
     size = tiles.stop - tiles.first
     length = -(-size // _CUTS)
@@ -193,7 +195,7 @@ def _smaller(tiles: _Tiles, spacing: Float[np.ndarray, " n"]) -> tuple[_Tiles, _
 
 def _fitted(tiles: _Tiles, spacing: Float[np.ndarray, " n"]) -> _Tiles:
     """Leave out cells that the shapes do not reach; rounding may carry shapes a little beyond."""
-    bounds = require_shapely().bounds(tiles.shape) / spacing[tiles.owner, None]
+    bounds = shapely.bounds(tiles.shape) / spacing[tiles.owner, None]
     first = np.clip(np.floor(bounds[:, :2]).astype(np.int64), tiles.first, tiles.stop - 1)
     stop = np.clip(np.ceil(bounds[:, 2:]).astype(np.int64), first + 1, tiles.stop)
     return tiles._replace(first=first, stop=stop)
@@ -210,8 +212,63 @@ def _squares(tiles: _Tiles, spacing: Float[np.ndarray, " n"]) -> Pieces:
 
 def _clipped(tiles: _Tiles) -> Pieces:
     """Place what lies in single cells at its centroid, or at a point inside if that is outside."""
-    shapely = require_shapely()
     x = shapely.get_coordinates(shapely.centroid(tiles.shape))
     outside = ~shapely.intersects_xy(tiles.shape, *x.T)
     x[outside] = shapely.get_coordinates(shapely.point_on_surface(tiles.shape[outside]))
     return Pieces(tiles.owner, x, shapely.area(tiles.shape))
+
+
+def rectangles(lower: Float[np.ndarray, "k 2"], upper: Float[np.ndarray, "k 2"]) -> np.ndarray:
+    """Return boxes as geometries: rectangles, or lines and points where sides have no width.
+
+    >>> rectangles(np.zeros((2, 2)), np.array([[1.0, 0.0], [0.0, 0.0]]))
+    array([<LINESTRING (0 0, 1 0)>, <POINT (0 0)>], dtype=object)
+    """
+    made, sides = np.empty(len(lower), object), (upper > lower).sum(1)
+    area, line, point = (sides == count for count in (2, 1, 0))
+    made[area] = shapely.box(*lower[area].T, *upper[area].T)
+    made[line] = shapely.linestrings(np.stack([lower[line], upper[line]], 1))
+    made[point] = shapely.points(lower[point])
+    return made
+
+
+def overlapping(
+    footprints: np.ndarray, polygons: int, joined: Links | None = None
+) -> Iterator[tuple[Index, Index]]:
+    """Yield pairs (i, j) of footprints that overlap, j among the first, which are polygons.
+
+    Where only connectedness matters, and the caller adds all pairs to `joined`, those that it
+    connects already are left out: many polygons over one place then cost no more than a few.
+    """
+    shapely.prepare(footprints[:polygons])
+    tree = shapely.STRtree(footprints[:polygons])
+    for start in range(0, len(footprints), _AT_ONCE):
+        i, j = tree.query(footprints[start : start + _AT_ONCE])
+        i = i + start
+        once = (i >= polygons) | (i < j)
+        i, j, size = i[once], j[once], _TESTS_AT_FIRST
+        while len(i):
+            found = overlap(footprints[i[:size]], footprints[j[:size]])
+            yield i[:size][found], j[:size][found]
+            i, j, size = i[size:], j[size:], 2 * size
+            if joined is not None:
+                apart = joined.labels()[i] != joined.labels()[j]
+                i, j = i[apart], j[apart]
+
+
+def overlap(footprints: np.ndarray, polygons: np.ndarray) -> Bool[np.ndarray, " k"]:
+    """Tell, pair by pair, whether a footprint shares area, or else inner places, with a polygon.
+
+    >>> from shapely import Point, box
+    >>> overlap(np.array([box(1, 0, 2, 1), Point(0.5, 0.5)]), np.array([box(0, 0, 1, 1)] * 2))
+    array([False,  True])
+    """
+    found = shapely.contains_properly(polygons, footprints)
+    sides = shapely.get_dimensions(footprints)
+    unclear = np.flatnonzero(~found & (sides > 0) & shapely.intersects(polygons, footprints))
+    line, area = unclear[sides[unclear] == 1], unclear[sides[unclear] == 2]
+    found[line] = shapely.relate_pattern(footprints[line], polygons[line], "T********")
+    least = np.minimum(shapely.area(footprints[area]), shapely.area(polygons[area]))
+    shared = shapely.area(shapely.intersection(footprints[area], polygons[area]))
+    found[area] = shared > NEGLIGIBLE * least
+    return found

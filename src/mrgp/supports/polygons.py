@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from mrgp._types import Inputs, Vector
 from mrgp.supports.covariates import Field
-from mrgp.supports.outlines import Outlines, Pieces, cut, read, require_shapely
+from mrgp.supports.outlines import Outlines, Pieces, cut, read, shapely
 from mrgp.supports.regions import check_labels, check_multiplier, join_nodes
 from mrgp.supports.support import Kind, Nodes, PerInput
 
@@ -127,7 +127,7 @@ def polygons(
             stacklevel=2,
         )
     if spacing is None:
-        spacing = float(np.sqrt(np.median(require_shapely().area(shapes)))) / CELLS_ACROSS
+        spacing = float(np.sqrt(np.median(shapely.area(shapes)))) / CELLS_ACROSS
     density = callable(weights) or hasattr(weights, "dims")
     factor = check_multiplier(None if density else weights, len(shapes), kind, where)
     steps = _check_spacing(spacing, len(shapes), where)
@@ -181,14 +181,14 @@ def _make(
         )
     x, weights = _padded(pieces, len(shapes))
     scale = 1.0 / weights.sum(1) if labels["kind"] == "mean" else outlines.factor
-    bounds = require_shapely().bounds(shapes)
+    bounds = shapely.bounds(shapes)
     lower, upper = bounds[:, :2], bounds[:, 2:]
     return Polygons(x, weights * scale[:, None], used, lower, upper, outlines, **labels)
 
 
 def _few_pieces(shapes: np.ndarray, spacing: Steps, most: int) -> tuple[Pieces, Steps]:
     """Cut each polygon into at most so many pieces, by a coarser grid where there are more."""
-    area = require_shapely().area(shapes)
+    area = shapely.area(shapes)
     # There are at least area / spacing^2 pieces: what is too fine for sure is not tried.
     used = spacing * _coarser(area / (np.asarray(spacing) ** 2 * most), np.ceil)
     found, rows = [], np.arange(len(shapes))

@@ -26,7 +26,7 @@ from mrgp.supports.support import (
     Points,
     Rectangular,
     Support,
-    from_sides,
+    from_bounds,
 )
 
 
@@ -227,4 +227,4 @@ def _join_boxes(parts: tuple[Support, ...], labels: dict[str, Any]) -> Support:
     total = _multiplied(np.asarray(p.total) for p in parts)
     flat = tuple(f for p in parts for f in p.pointlike)
     form = Points if all(isinstance(p, Points) for p in parts) else Boxes
-    return from_sides(form, lower, upper, total, flat, **labels)
+    return from_bounds(form, (lower, upper), total, flat, **labels)

@@ -18,6 +18,7 @@ Kind = Literal["mean", "sum"]
 Interpolation = Literal["linear", "nearest"]
 Columns = tuple[int, ...]
 PerInput = Float[AnyArray, " d"]
+Bounds = tuple[Inputs, Inputs]
 S = TypeVar("S", bound="Support")
 
 Partition = tuple[Columns, ...]
@@ -44,6 +45,8 @@ class Atoms(NamedTuple):
 class Support(eqx.Module):
     """Regions of input space, one for each value; all arrays have a row for each.
 
+    The first array has the inputs last.
+
     `axes` says what the numbers of each input mean, where that is known (dates, degrees).
     `covariates` is what `with_covariates` added its columns from.
     """
@@ -52,11 +55,6 @@ class Support(eqx.Module):
     kind: Kind = eqx.field(static=True, default="mean", kw_only=True)
     axes: tuple[Axis | None, ...] | None = eqx.field(static=True, default=None, kw_only=True)
     covariates: tuple[Any, ...] | None = eqx.field(static=True, default=None, kw_only=True)
-
-    @property
-    @abc.abstractmethod
-    def dimension(self) -> int:
-        """Number of inputs."""
 
     @property
     @abc.abstractmethod
@@ -70,7 +68,7 @@ class Support(eqx.Module):
 
     @property
     @abc.abstractmethod
-    def bounds(self) -> tuple[Inputs, Inputs]:
+    def bounds(self) -> Bounds:
         """Lower and upper corners of each region."""
 
     @abc.abstractmethod
@@ -79,6 +77,11 @@ class Support(eqx.Module):
 
     def __len__(self) -> int:
         return jax.tree.leaves(self)[0].shape[0]
+
+    @property
+    def dimension(self) -> int:
+        """Number of inputs."""
+        return jax.tree.leaves(self)[0].shape[-1]
 
     def __getitem__(self: S, index: Any) -> S:
         """Select regions by slice, mask, integer array, or integer, which leaves one region."""
@@ -259,10 +262,6 @@ class Rectangular(Support):
     weights: eqx.AbstractVar[Vector]
 
     @property
-    def dimension(self) -> int:
-        return self.bounds[0].shape[-1]
-
-    @property
     def total(self) -> Vector:
         return self.weights
 
@@ -282,7 +281,7 @@ class Rectangular(Support):
         for columns in partition:
             lower, upper = (bound[:, list(columns)] for bound in self.bounds)
             flat = tuple(self.pointlike[d] for d in columns)
-            made.append(from_sides(type(self), lower, upper, weights, flat, kind=self.kind))
+            made.append(from_bounds(type(self), (lower, upper), weights, flat, kind=self.kind))
             weights = ones
         return tuple(made)
 
@@ -311,7 +310,7 @@ class Points(Rectangular):
     weights: Vector
 
     @property
-    def bounds(self) -> tuple[Inputs, Inputs]:
+    def bounds(self) -> Bounds:
         return self.x, self.x
 
     def collapse(self) -> "Points":
@@ -333,7 +332,7 @@ class Boxes(Rectangular):
     flat: tuple[bool, ...] = eqx.field(static=True)
 
     @property
-    def bounds(self) -> tuple[Inputs, Inputs]:
+    def bounds(self) -> Bounds:
         return self.lower, self.upper
 
     @property
@@ -341,18 +340,13 @@ class Boxes(Rectangular):
         return self.flat
 
 
-def from_sides(
-    form: type[Rectangular],
-    lower: Inputs,
-    upper: Inputs,
-    weights: Vector,
-    flat: tuple[bool, ...],
-    **labels: Any,
+def from_bounds(
+    form: type[Rectangular], bounds: Bounds, weights: Vector, flat: tuple[bool, ...], **labels: Any
 ) -> Rectangular:
     """Make points, or boxes, from their corners."""
     if issubclass(form, Points):
-        return Points(lower, weights, **labels)
-    return Boxes(lower, upper, weights, flat, **labels)
+        return Points(bounds[0], weights, **labels)
+    return Boxes(*bounds, weights, flat, **labels)
 
 
 class Nodes(Support):
@@ -372,10 +366,6 @@ class Nodes(Support):
     origin: Origin | None = eqx.field(static=True, default=None, kw_only=True)
 
     @property
-    def dimension(self) -> int:
-        return self.x.shape[-1]
-
-    @property
     def total(self) -> Vector:
         return self.weights.sum(1)
 
@@ -384,7 +374,7 @@ class Nodes(Support):
         return (self.weights[:, :, None] * self.x).sum(1)
 
     @property
-    def bounds(self) -> tuple[Inputs, Inputs]:
+    def bounds(self) -> Bounds:
         used = (np.asarray(self.weights) != 0)[:, :, None]
         x = np.asarray(self.x)
         return np.where(used, x, np.inf).min(1), np.where(used, x, -np.inf).max(1)

@@ -1,10 +1,15 @@
-"""Products of kernels over groups of inputs, given by name."""
+"""Kernels made of others: over groups of inputs, and the kernels that they have inside."""
+
+import dataclasses
+from typing import Any
 
 import equinox as eqx
+import jax
 
 from mrgp._types import Batch, BatchInputs
-from mrgp.kernels.base import Kernel, Product, Term
+from mrgp.kernels.base import Kernel, LeafKernel, Product, Scale, Sum, Term, View
 from mrgp.kernels.binding import Binding
+from mrgp.parameters import Parameter
 
 
 class Separable(Kernel):
@@ -54,3 +59,47 @@ def separable(**kernels: Kernel) -> Kernel:
     if not kernels:
         raise ValueError("separable needs at least one kernel, such as time=Matern32().")
     return Separable(tuple(kernels), tuple(kernels.values()))
+
+
+def single_kernels(kernel: Kernel) -> list[Kernel]:
+    """List the kernels that a kernel is composed of, down to those that are not composed.
+
+    >>> from mrgp import RBF, White
+    >>> [type(k).__name__ for k in single_kernels(2.0 * RBF() + White())]
+    ['RBF', 'White']
+    """
+
+    def is_single(node: Any) -> bool:
+        return isinstance(node, Kernel) and not isinstance(node, Sum | Product | Scale | View)
+
+    return [k for k in jax.tree.leaves(kernel, is_leaf=is_single) if isinstance(k, Kernel)]
+
+
+def kernel_parameters(kernel: Kernel, inputs: tuple[str, ...]) -> dict[str, Parameter]:
+    """Return the parameters of a bound kernel by name.
+
+    The parts of a composed kernel go by their class, with their inputs where they see only some,
+    and a number where that is not enough: `kernel.Matern32(time).lengthscale`.
+
+    >>> from mrgp import Constant, White
+    >>> from mrgp.kernels import Binding
+    >>> from mrgp.supports import Geometry
+    >>> bound = (White() + Constant()).bind(Binding(Geometry.unit(1)))
+    >>> list(kernel_parameters(bound, ("time",)))
+    ['kernel.White.variance', 'kernel.Constant.variance']
+    """
+    found: dict[str, Parameter] = {}
+    used: dict[str, int] = {}
+    for leaf in single_kernels(kernel):
+        prefix = "kernel"
+        if leaf is not kernel:
+            prefix += f".{type(leaf).__name__}"
+            if isinstance(leaf, LeafKernel) and len(leaf.columns) < len(inputs):
+                prefix += f"({', '.join(inputs[d] for d in leaf.columns)})"
+            used[prefix] = used.get(prefix, 0) + 1
+            prefix += f" {used[prefix]}" if used[prefix] > 1 else ""
+        for field in dataclasses.fields(leaf):
+            value = getattr(leaf, field.name)
+            if isinstance(value, Parameter):
+                found[f"{prefix}.{field.name}"] = value
+    return found
