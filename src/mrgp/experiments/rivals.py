@@ -56,7 +56,7 @@ class ModelSpec(Described):
             return self
         made = self.build()
         check_model(made, None if self.weights is None else "auto")
-        if self.weights == "curvature" and not isinstance(made, MRGP):
+        if self.weights == "curvature" and not is_adjustable(made):
             raise ValueError(f'weights = "curvature" goes with MRGP; got {self.recipe}')
         if is_deep(made) and (self.sample, self.hyperparameters) != (None, "refit"):
             raise ValueError(f"{self.recipe} has no sample = and no hyperparameters =")
@@ -113,6 +113,11 @@ class ModelSpec(Described):
             )
         tasks = Dataset(o.replace(task=o.name) if o.name in own else o for o in data)
         return tasks.select(source=self.sources, task=self.tasks)
+
+
+def is_adjustable(recipe: Any) -> bool:
+    """Tell whether a recipe makes a posterior whose curvature can be adjusted."""
+    return isinstance(recipe, MRGP)
 
 
 @float64
