@@ -18,10 +18,12 @@ import mrgp
 from mrgp import experiments
 from mrgp.cli import app
 from mrgp.datasets import Recording, Simulation
-from mrgp.experiments import Cell, ModelSpec
+from mrgp.experiments import Cell, ModelSpec, design
 from mrgp.experiments.parallel import in_processes
 from mrgp.experiments.store import Store
 from mrgp.inference import Status
+
+pytestmark = pytest.mark.thorough
 
 ASKED = {"seeds": [0, 1], "variants": ["7-12"], "model_names": ["vbagg", "center-point"]}
 # A process that runs in the background ignores the signal, and so would its children.
@@ -139,6 +141,20 @@ def test_a_cell_that_was_cut_short_or_is_of_other_data_or_code_is_run_again(
     assert not store.has(cell, other)
     monkeypatch.setattr("mrgp.experiments.design._code", lambda: "other code")
     assert not store.has(cell, case)
+
+
+def test_code_that_a_result_hangs_on_is_part_of_its_mark(tmp_path, monkeypatch):
+    for name in ("selection/choosing.py", "datasets/cases.py", "cli/app.py"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("")
+    monkeypatch.setattr(mrgp, "__file__", str(tmp_path / "__init__.py"))
+    marks = [design._code.__wrapped__()]
+    for name in ("selection/choosing.py", "datasets/cases.py", "cli/app.py"):
+        (tmp_path / name).write_text("changed = True\n")
+        marks.append(design._code.__wrapped__())
+    # The automatic choice of a model is a result too; the command line changes none.
+    assert len(set(marks)) == 3
+    assert marks[-1] == marks[-2]
 
 
 @pytest.mark.parametrize("stop_at", [0, 1])
