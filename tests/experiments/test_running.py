@@ -11,7 +11,6 @@ import time
 import numpy as np
 import pytest
 import xarray as xr
-from mrgp.inference.composite import weigh_sources
 from typer.testing import CliRunner
 
 import mrgp
@@ -22,6 +21,7 @@ from mrgp.experiments import Cell, ModelSpec, design
 from mrgp.experiments.parallel import in_processes
 from mrgp.experiments.store import Store
 from mrgp.inference import Status
+from mrgp.weighting import weigh_sources
 
 pytestmark = pytest.mark.thorough
 

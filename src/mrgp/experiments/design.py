@@ -18,7 +18,7 @@ from mrgp.experiments.spec import DATA, Experiment
 from mrgp.inference import Fit
 from mrgp.inference.fits import checksum_of
 
-BESIDE = {"cli", "config", "plotting", "report", "sklearn.py"}
+BESIDE = {"cli", "plotting", "report", "sklearn.py"}
 BESIDE |= {f"experiments/{name}.py" for name in ("figures", "parallel", "results", "runs", "store")}
 """Code that does not change a result."""
 
