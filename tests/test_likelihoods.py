@@ -96,7 +96,7 @@ def test_a_likelihood_of_ones_own_goes_into_the_bound():
         sd = np.sqrt(np.asarray(own - jnp.sum(alpha**2, 0) + q.quadratic(alpha)))
     draws = mean + sd * np.random.default_rng(1).standard_normal((400_000, 5))
     slow = np.mean(-np.abs(record.y - draws) / 0.3 - np.log(0.6), 0).sum()
-    assert found == pytest.approx(slow, abs=0.05)
+    assert found == pytest.approx(slow, abs=0.1)
 
 
 def test_a_likelihood_that_a_solver_cannot_serve_is_refused():

@@ -210,7 +210,7 @@ def simple(n=40, seed=0, **options):
 @pytest.mark.parametrize(
     ("model", "text"),
     [
-        (mrgp.MRGP(inducing=8), "a sparse fit of MRGP, by 8 inducing inputs"),
+        (mrgp.MRGP(inducing=8), r"a fit of MRGP, sparse: 8 inducing inputs, .*"),
         (mrgp.MRDGP(), "a fit of MRDGP, which is not one Gaussian"),
     ],
 )
@@ -263,10 +263,7 @@ def test_the_summary_reads_well_and_finds_an_outlier():
     y[17] += 3.0
     fit = mrgp.fit(mrgp.MRGP(), simple(), optimiser=QUICK)
     with_outlier = mrgp.Dataset([data["laqn"].replace(y=y)])
-    with jax.enable_x64(True):
-        records = build_objective(fit.model, with_outlier, fit.scaling, None).records
-        state = jax.tree.map(np.asarray, fit.model.condition(records))
-    loo = dataclasses.replace(fit, state=state, units={"value": "ug/m3"}).leave_one_out()
+    loo = fit.condition(with_outlier).leave_one_out()
     worst = loo.worst(1)[0]
     assert (worst.source, worst.row, worst.place) == (
         "laqn",

@@ -10,6 +10,7 @@ import pytest
 
 import mrgp
 from mrgp.checks.dense import dense
+from mrgp.gp import Exact
 from mrgp.supports import Axis
 from reference import gaussian
 from reference import leave_one_out as slow
@@ -69,7 +70,8 @@ def test_a_sparse_fit_with_its_data_has_the_values_of_an_exact_one():
     fit = mrgp.fit(mrgp.MRGP(mrgp.RBF(), inducing=12, bias="affine"), data, optimiser=QUICK)
     found = mrgp.variogram(fit, ("cells", "value"), bins=8, data=data)
     with jax.enable_x64(True):
-        exact = dataclasses.replace(fit.model, locations=None)
+        solver = Exact(fit.model.solver.kernels, rule=fit.model.solver.rule)
+        exact = dataclasses.replace(fit.model, solver=solver)
         records = mrgp.objective(mrgp.MRGP(mrgp.RBF(), bias="affine"), data).records
         state = jax.tree.map(np.asarray, exact.condition(records))
     same = mrgp.variogram(dataclasses.replace(fit, model=exact, state=state), "cells", bins=8)
@@ -93,22 +95,13 @@ def test_values_from_the_model_are_within_its_standard_errors():
     curves = []
     for _ in range(150):
         data = one_source(factor @ rng.standard_normal(60), x, noise_variance=0.3)
-        curves.append(mrgp.variogram(_given(fit, data), bins=6).empirical)
+        curves.append(mrgp.variogram(fit.condition(data), bins=6).empirical)
     found = mrgp.variogram(fit, bins=6)
     error = (np.mean(curves, 0) - found.model) / (found.standard_error / np.sqrt(150))
     assert np.abs(error).max() < 3.5
     np.testing.assert_allclose(np.std(curves, 0), found.standard_error, rtol=0.25)
     # Far apart values are independent: the sill is the variance and the noise.
     assert found.model[-1] == pytest.approx(2.3, abs=0.01)
-
-
-def _given(fit, data):
-    """Return the fit at the same parameters for other values."""
-    residual = data["s"].y - dense(fit, "test", "").mean
-    root = fit.state.root
-    return dataclasses.replace(
-        fit, state=dataclasses.replace(fit.state, alpha=root.T @ (root @ residual))
-    )
 
 
 @pytest.fixture(scope="module")

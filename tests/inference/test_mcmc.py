@@ -351,7 +351,7 @@ def test_what_a_sampler_cannot_do_is_told():
 def test_draws_that_never_move_are_not_called_converged():
     theta = np.random.default_rng(0).standard_normal((2, 50, 2))
     theta[1, :, 0] = 0.3
-    status = sampling._judged({"a": theta[..., 0]}, sampling.Draw(theta, None, {}))
+    status = drawing._judged({"a": theta[..., 0]}, drawing.Draw(theta, None, {}))
     assert status.code == "step limit"
     assert "has not moved" in status.message
 
@@ -360,5 +360,5 @@ def test_a_field_that_has_not_mixed_is_seen():
     rng = np.random.default_rng(0)
     theta, z = rng.standard_normal((2, 200, 1)), rng.standard_normal((2, 200, 5))
     z[1] += 3.0
-    status = sampling._judged({"a": theta[..., 0]}, sampling.Draw(theta, z, {}))
+    status = drawing._judged({"a": theta[..., 0]}, drawing.Draw(theta, z, {}))
     assert "R-hat of the field" in status.message

@@ -54,7 +54,7 @@ def rows_of(objective):
     rows, residual, noise, weight = [], [], [], []
     for i, record in enumerate(objective.records):
         rows += gaussian.functionals(record.support)
-        s2, phi = model._noise(i, record)
+        s2, phi = model.noise.of_rows(model.processes[i], record), record.weight
         residual.append(np.asarray(model._source(i, record, s2).residual))
         noise.append(np.asarray(s2))
         weight.append(np.asarray(phi))

@@ -58,9 +58,11 @@ def dense(fit: Fit, where: str, otherwise: str) -> Dense:
             " covariance of its values. Ask the fit from before."
         )
     if linear is None or records is None:
+        several = "which is not one Gaussian"
         raise ValueError(
             f"{where} needs an exact fit, which keeps the covariance of its values; this is a fit"
-            f" of {type(fit.recipe).__name__}, {fit.model.account(fit.state)}. {otherwise}"
+            f" of {type(fit.recipe).__name__},"
+            f" {several if linear is None else linear.account(fit.state)}. {otherwise}"
         )
     read = as_arrays(linear).readings(as_arrays(records))
     offsets = [fit.scaling.offset[fit.scaling.index(task)] for _, task in fit.processes]

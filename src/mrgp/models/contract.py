@@ -218,12 +218,30 @@ class LearnedMap(Protocol):
     'sites'
     """
 
-    label: str
-    target: str
-    task: str
-    source_task: str
-    beside: tuple[str, ...]
-    """The other inputs over which it changes."""
+    @property
+    def label(self) -> str:
+        """The source, or task, that it maps from."""
+        ...
+
+    @property
+    def target(self) -> str:
+        """The source that it maps to."""
+        ...
+
+    @property
+    def task(self) -> str:
+        """The task of the target."""
+        ...
+
+    @property
+    def source_task(self) -> str:
+        """The task of what it maps from."""
+        ...
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The other inputs over which it changes."""
+        ...
 
     @property
     def range(self) -> tuple[float, float]:
