@@ -74,11 +74,13 @@ def test_a_sparse_fit_with_its_data_has_the_values_of_an_exact_one():
         exact = dataclasses.replace(fit.model, solver=solver)
         records = mrgp.objective(mrgp.MRGP(mrgp.RBF(), bias="affine"), data).records
         state = jax.tree.map(np.asarray, exact.condition(records))
-    same = mrgp.variogram(dataclasses.replace(fit, model=exact, state=state), "cells", bins=8)
+    held = jax.tree.map(np.asarray, records)
+    dense_fit = dataclasses.replace(fit, model=exact, state=state, records=held)
+    same = mrgp.variogram(dense_fit, "cells", bins=8)
     for name in ("lag", "pairs", "empirical", "model", "standard_error"):
         np.testing.assert_allclose(getattr(found, name), getattr(same, name), rtol=1e-7)
     with pytest.raises(
-        ValueError, match=r"a sparse fit of MRGP.* Give the data of the fit as data="
+        ValueError, match=r"a fit of MRGP, sparse.* Give the data of the fit as data="
     ):
         mrgp.variogram(fit, "cells")
 

@@ -52,12 +52,11 @@ def rows_of(objective):
     """Return functionals, residuals, noise and weights of all rows, in NumPy."""
     model = unwrap(objective.model(objective.start))
     rows, residual, noise, weight = [], [], [], []
-    for i, record in enumerate(objective.records):
-        rows += gaussian.functionals(record.support)
-        s2, phi = model.noise.of_rows(model.processes[i], record), record.weight
-        residual.append(np.asarray(model._source(i, record, s2).residual))
-        noise.append(np.asarray(s2))
-        weight.append(np.asarray(phi))
+    for source in model.readings(objective.records).sources:
+        rows += gaussian.functionals(source.support)
+        residual.append(np.asarray(source.residual))
+        noise.append(np.asarray(source.noise))
+        weight.append(np.asarray(source.weight))
     return rows, *(np.concatenate(part) for part in (residual, noise, weight))
 
 
