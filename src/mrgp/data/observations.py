@@ -1,17 +1,19 @@
 """One observation process: values of a task, reported by a source, on a support."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from mrgp.data.limits import as_values, check_limit, refuse_below
-from mrgp.likelihoods import Likelihood, as_likelihood
+from mrgp.likelihoods import as_likelihood
 from mrgp.supports import Support
 
 LARGEST = 1e100
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class Observations:
     """Values of one task as one source reports them.
 
@@ -28,38 +30,27 @@ class Observations:
     """
 
     support: Support
-    y: Float[np.ndarray, " n"]
-    task: str
-    name: str
-    noise_variance: Float[np.ndarray, " n"] | None
-    likelihood: Likelihood
-    units: str | None
-    limit: Float[np.ndarray, " n"] | None
+    y: Any
+    _: dataclasses.KW_ONLY
+    task: str = "value"
+    name: str = "source"
+    noise_variance: Any = None
+    likelihood: Any = "gaussian"
+    units: str | None = None
+    limit: Any = None
 
-    def __init__(
-        self,
-        support: Support,
-        y: Any,
-        *,
-        task: str = "value",
-        name: str = "source",
-        noise_variance: Any = None,
-        likelihood: Any = "gaussian",
-        units: str | None = None,
-        limit: Any = None,
-    ):
-        self.task, self.name, self.units = str(task), str(name), units
-        if not isinstance(support, Support):
+    def __post_init__(self) -> None:
+        self.task, self.name = str(self.task), str(self.name)
+        if not isinstance(self.support, Support):
             raise TypeError(
                 f"{self.label}: the first argument must be a support such as mrgp.points(x); got"
-                f" {type(support).__name__}."
+                f" {type(self.support).__name__}."
             )
-        self.support = support
-        self.y = self._check_values(y)
-        self.noise_variance = self._check_noise(noise_variance)
-        self.likelihood = as_likelihood(likelihood, self.label)
-        self.limit = None if limit is None else check_limit(limit, self.y, self.label)
+        self.y = self._check_values(self.y)
+        self.noise_variance = self._check_noise(self.noise_variance)
+        self.likelihood = as_likelihood(self.likelihood, self.label)
         if self.limit is not None:
+            self.limit = check_limit(self.limit, self.y, self.label)
             refuse_below(self.y, self.limit, self.label)
 
     @property
@@ -90,7 +81,7 @@ class Observations:
 
     def replace(self, **changes: Any) -> "Observations":
         """Return a copy with some arguments changed."""
-        return Observations(**(vars(self) | changes))
+        return dataclasses.replace(self, **changes)
 
     def dropna(self) -> "Observations":
         """Return the observed values alone."""

@@ -110,20 +110,13 @@ def _by_lag(kernel: Kernel, first: Interval, second: Interval, order: int) -> Va
 
 
 def _by_nodes(kernel: Kernel, first: Interval, second: Interval, order: int) -> Values:
-    nodes, weights = gauss_legendre(order)
+    def over(interval: Interval, value: Callable[[Values], Values]) -> Values:
+        if interval.flat:
+            return value(interval.lower)
+        return _weighted(lambda t: value(interval.lower + t * interval.width), *rule)
 
-    def over_second(x: Values) -> Values:
-        if second.flat:
-            return kernel.pair(x[..., None], second.lower[..., None])
-
-        def step(t: Any) -> Values:
-            return kernel.pair(x[..., None], (second.lower + t * second.width)[..., None])
-
-        return _weighted(step, nodes, weights)
-
-    if first.flat:
-        return over_second(first.lower)
-    return _weighted(lambda t: over_second(first.lower + t * first.width), nodes, weights)
+    rule = gauss_legendre(order)
+    return over(first, lambda x: over(second, lambda z: kernel.pair(x[..., None], z[..., None])))
 
 
 def _weighted(step: Callable[[Any], Values], nodes: AnyArray, weights: AnyArray) -> Values:
@@ -252,11 +245,9 @@ def _polynomial(kernel: Polynomial, first: Interval, second: Interval) -> Values
 
     def moments(interval: Interval) -> list[Values]:
         places = [interval.lower + float(t) * interval.width - origin for t in nodes]
-        parts = [
-            [float(w) * x**j for w, x in zip(weights, places, strict=True)]
-            for j in range(kernel.degree + 1)
-        ]
-        return [functools.reduce(jnp.add, part) for part in parts]
+        pairs = list(zip(weights, places, strict=True))
+        powers = ([float(w) * x**j for w, x in pairs] for j in range(kernel.degree + 1))
+        return [functools.reduce(jnp.add, power) for power in powers]
 
     total = jnp.zeros(())
     for j, (a, b) in enumerate(zip(moments(first), moments(second), strict=True)):

@@ -14,7 +14,8 @@ from jaxtyping import Float
 from mrgp._types import AnyArray
 
 Values = Float[AnyArray, "..."]
-Moments = tuple[Values, Values, Values]
+Triple = tuple[Values, ...]
+"""Moments of order 0, 1 and 2, or shares to the left, inside and to the right."""
 
 SERIES_TERMS = 18
 SMALL = 1e-2
@@ -37,8 +38,10 @@ def single(profile: Profile, rate: Values, z: Values, lower: Values, upper: Valu
     distance = rate * jnp.where(outside, gap, 0.0)
     distant = _gap(profile, distance, _moments(rate * whole), _POINT)
     left, right = jnp.where(outside, 0.0, z - lower), jnp.where(outside, 0.0, upper - z)
-    near = left * _edge(profile, rate * left) + right * _edge(profile, rate * right)
-    return jnp.where(outside, distant, near / jnp.where(whole > 0.0, whole, 1.0))
+    # Between an interval and one of its ends.
+    to_left, to_right = (side * _combine(profile, _moments(rate * side)) for side in (left, right))
+    near = (to_left + to_right) / jnp.where(whole > 0.0, whole, 1.0)
+    return jnp.where(outside, distant, near)
 
 
 def double(
@@ -72,23 +75,18 @@ def itself(profile: Profile, x: Values) -> Values:
     return _combine(profile, _double_moments(x))
 
 
-def _shares(
-    lower: Values, upper: Values, low: Values, shared: Values, high: Values
-) -> tuple[Values, Values, Values]:
+def _shares(lower: Values, upper: Values, low: Values, shared: Values, high: Values) -> Triple:
     """Split an interval into the shares left of, inside and right of the overlap."""
     point = upper == lower
     width = jnp.where(point, 1.0, upper - lower)
-    return (
-        jnp.where(point, 0.0, (low - lower) / width),
-        jnp.where(point, 1.0, shared / width),
-        jnp.where(point, 0.0, (upper - high) / width),
-    )
+    parts = ((0.0, low - lower), (1.0, shared), (0.0, upper - high))
+    return tuple(jnp.where(point, of_point, part / width) for of_point, part in parts)
 
 
 _POINT = (1.0, 0.0, 0.0)
 
 
-def _gap(profile: Profile, g: Values, first: Moments, second: tuple[Any, Any, Any]) -> Values:
+def _gap(profile: Profile, g: Values, first: Triple, second: tuple[Any, Any, Any]) -> Values:
     """Average the profile over two intervals, given by their moments, a gap g apart."""
     (m0, m1, m2), (w0, w1, w2) = first, second
     _, p0, p1, p2 = profile
@@ -100,17 +98,12 @@ def _gap(profile: Profile, g: Values, first: Moments, second: tuple[Any, Any, An
     return jnp.exp(-g) * inside
 
 
-def _edge(profile: Profile, x: Values) -> Values:
-    """Average the profile between an interval of width x and one of its ends."""
-    return _combine(profile, _moments(x))
-
-
-def _combine(profile: Profile, moments: Moments) -> Values:
+def _combine(profile: Profile, moments: Triple) -> Values:
     return profile.p0 * moments[0] + profile.p1 * moments[1] + profile.p2 * moments[2]
 
 
 @jax.custom_jvp
-def _moments(x: Values) -> Moments:
+def _moments(x: Values) -> Triple:
     """Return (1/x) times the integral of t^j exp(-t) over [0, x], j = 0, 1, 2.
 
     The recursion in j keeps the absolute error at rounding level, which is what averages need.
@@ -122,7 +115,7 @@ def _moments(x: Values) -> Moments:
 
 
 @_moments.defjvp
-def _moments_jvp(primals: tuple[Values], tangents: tuple[Values]) -> tuple[Moments, Moments]:
+def _moments_jvp(primals: tuple[Values], tangents: tuple[Values]) -> tuple[Triple, Triple]:
     (x,), (dx,) = primals, tangents
     m0, m1, m2 = _moments(x)
     e = jnp.exp(-x)
@@ -135,7 +128,7 @@ def _moments_jvp(primals: tuple[Values], tangents: tuple[Values]) -> tuple[Momen
 
 
 @jax.custom_jvp
-def _double_moments(x: Values) -> Moments:
+def _double_moments(x: Values) -> Triple:
     """Return the mean of |s-t|^j exp(-|s-t|) over s, t in [0, x], j = 0, 1, 2."""
     large, big, small = _split(x)
     e = jnp.exp(-big)
@@ -148,14 +141,12 @@ def _double_moments(x: Values) -> Moments:
 
 
 @_double_moments.defjvp
-def _double_moments_jvp(primals: tuple[Values], tangents: tuple[Values]) -> tuple[Moments, Moments]:
+def _double_moments_jvp(primals: tuple[Values], tangents: tuple[Values]) -> tuple[Triple, Triple]:
     (x,), (dx,) = primals, tangents
     double = _double_moments(x)
     large, big, small = _split(x)
     closed = tuple(2.0 * (m - n) / big for m, n in zip(_moments(x), double, strict=True))
-    slopes = _choose(large, closed, small, _DOUBLE_SLOPE)
-    d0, d1, d2 = slopes
-    return double, (d0 * dx, d1 * dx, d2 * dx)
+    return double, tuple(d * dx for d in _choose(large, closed, small, _DOUBLE_SLOPE))
 
 
 def _split(x: Values) -> tuple[Any, Values, Values]:
@@ -166,12 +157,9 @@ def _split(x: Values) -> tuple[Any, Values, Values]:
 
 def _choose(
     large: Any, closed: tuple[Values, ...], small: Values, series: list[list[float]]
-) -> Moments:
-    m0, m1, m2 = (
-        jnp.where(large, exact, _horner(coefficients, small))
-        for exact, coefficients in zip(closed, series, strict=True)
-    )
-    return m0, m1, m2
+) -> Triple:
+    pairs = zip(closed, series, strict=True)
+    return tuple(jnp.where(large, exact, _horner(c, small)) for exact, c in pairs)
 
 
 def _horner(coefficients: list[float], x: Values) -> Values:

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 Quantity = Literal["time", "longitude", "latitude"]
+Ends = Float[np.ndarray, " n"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +51,22 @@ class Axis:
         if self.quantity == "time":
             return str(np.datetime64(round(there), "s")).removesuffix(":00")
         return f"{there:.5f}"
+
+
+def described(name: str, axis: Axis | None, lower: Ends, upper: Ends) -> str:
+    """Say in words how far regions reach along an input, and how wide they are.
+
+    >>> described("hour", None, np.array([0.0, 1.0]), np.array([1.0, 4.0]))
+    'hour 0 to 4, widths 1 to 3'
+    """
+    ends = (float(np.min(lower)), float(np.max(upper)))
+    first, last = (f"{end:.6g}" if axis is None else axis.show(end) for end in ends)
+    text, width = f"{name} {first} to {last}", upper - lower
+    if np.max(width) > 0:
+        least, most = f"{np.min(width):.3g}", f"{np.max(width):.3g}"
+        text += f", width {least}" if least == most else f", widths {least} to {most}"
+        text += "" if axis is None else f" {axis.unit}"
+    return text
 
 
 def same_turn(lon: Any, about: float) -> Float[np.ndarray, "..."]:

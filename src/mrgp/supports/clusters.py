@@ -311,13 +311,17 @@ def _split(labels: Index, centres: Float[np.ndarray, "n d"], largest: int) -> tu
     stop, large = np.cumsum(sizes), np.flatnonzero(sizes > largest)
     labels, following = labels.copy(), len(sizes)
     for cluster in large:
-        stack = [order[stop[cluster] - sizes[cluster] : stop[cluster]]]
-        while stack:
-            rows = stack.pop()
-            if len(rows) <= largest:
-                labels[rows], following = following, following + 1
-                continue
-            widest = np.argmax(np.ptp(scaled[rows], axis=0))
-            rows = rows[np.argsort(scaled[rows, widest], kind="stable")]
-            stack += [rows[len(rows) // 2 :], rows[: len(rows) // 2]]
+        rows = order[stop[cluster] - sizes[cluster] : stop[cluster]]
+        for number, part in enumerate(_halves(rows, scaled, largest), following):
+            labels[part], following = number, number + 1
     return labels, len(large)
+
+
+def _halves(rows: Index, centres: Float[np.ndarray, "n d"], largest: int) -> list[np.ndarray]:
+    """Halve rows at the median centre along the widest input, until no part is too large."""
+    if len(rows) <= largest:
+        return [rows]
+    widest = np.argmax(np.ptp(centres[rows], axis=0))
+    order = np.argsort(centres[rows, widest], kind="stable")
+    halves = np.split(rows[order], [len(rows) // 2])
+    return [part for half in halves for part in _halves(half, centres, largest)]

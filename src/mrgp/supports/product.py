@@ -170,14 +170,17 @@ def product(first: Any, second: Any, *others: Any, inputs: Any = None) -> Suppor
                 "product: add covariates after taking the product, with_covariates(...) last."
             )
     parts = _as_long_as_one_another(parts)
-    names = _joint_names(parts) if inputs is None else inputs
-    names = check_inputs(names, sum(p.dimension for p in parts), "product")
+    edges = np.cumsum([0, *(p.dimension for p in parts)])
+    columns = [tuple(range(a, b)) for a, b in itertools.pairwise(edges)]
+    if inputs is None and any(part.inputs for part in parts):
+        # Inputs without a name go by their place in the product.
+        places = zip(parts, columns, strict=True)
+        inputs = [name for p, c in places for name in p.inputs or (f"x{d + 1}" for d in c)]
+    names = check_inputs(inputs, int(edges[-1]), "product")
     axes = tuple(axis for part in parts for axis in part.input_axes)
     labels = {"inputs": names, "kind": _joint_kind(parts), "axes": axes if any(axes) else None}
     if all(isinstance(p, Rectangular) for p in parts):
         return _join_boxes(parts, labels)
-    edges = np.cumsum([0, *(p.dimension for p in parts)])
-    columns = (tuple(range(a, b)) for a, b in itertools.pairwise(edges))
     bare = (dataclasses.replace(p, inputs=None, axes=None) for p in parts)
     return of_parts(zip(bare, columns, strict=True), labels)
 
@@ -209,17 +212,6 @@ def _as_long_as_one_another(parts: tuple[Support, ...]) -> tuple[Support, ...]:
 def _joint_kind(parts: Iterable[Support]) -> Kind:
     """Return the kind of a product: a sum where one of its parts is."""
     return "sum" if any(part.kind == "sum" for part in parts) else "mean"
-
-
-def _joint_names(parts: tuple[Support, ...]) -> tuple[str, ...] | None:
-    """Return the parts' names; inputs without one go by their place in the product."""
-    if all(p.inputs is None for p in parts):
-        return None
-    names: list[str] = []
-    for part in parts:
-        start = len(names) + 1
-        names += part.inputs or (f"x{start + d}" for d in range(part.dimension))
-    return tuple(names)
 
 
 def _join_boxes(parts: tuple[Support, ...], labels: dict[str, Any]) -> Support:

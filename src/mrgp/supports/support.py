@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp._types import AnyArray, Inputs, NodeInputs, NodeWeights, Vector
-from mrgp.supports.axes import Axis
+from mrgp.supports.axes import Axis, described
 from mrgp.supports.quadrature import DEFAULT_RULE, Rule
 
 Kind = Literal["mean", "sum"]
@@ -43,12 +43,11 @@ class Atoms(NamedTuple):
 
 
 class Support(eqx.Module):
-    """Regions of input space, one for each value; all arrays have a row for each.
+    """Regions of input space, one for each value.
 
-    The first array has the inputs last.
-
-    `axes` says what the numbers of each input mean, where that is known (dates, degrees).
-    `covariates` is what `with_covariates` added its columns from.
+    All arrays have a row for each region, and the first has the inputs last. `axes` says what the
+    numbers of each input mean, where that is known (dates, degrees). `covariates` is what
+    `with_covariates` added its columns from.
     """
 
     inputs: tuple[str, ...] | None = eqx.field(static=True, default=None, kw_only=True)
@@ -218,25 +217,13 @@ class Support(eqx.Module):
         return self.atoms().weights.shape[1]
 
     def __repr__(self) -> str:
-        lower, upper = self.bounds
         if len(self) == 0:
             return f"{type(self).__name__}(no regions, {self.dimension} inputs)"
-        axes = []
-        for d, (name, axis) in enumerate(zip(self.input_names, self.input_axes, strict=True)):
-            width = np.asarray(upper[:, d] - lower[:, d])
-            ends = (float(np.min(lower[:, d])), float(np.max(upper[:, d])))
-            first, last = (f"{end:.6g}" if axis is None else axis.show(end) for end in ends)
-            text = f"{name} {first} to {last}"
-            if np.max(width) > 0:
-                unit = "" if axis is None else f" {axis.unit}"
-                least, most = f"{np.min(width):.3g}", f"{np.max(width):.3g}"
-                several = f"width {least}" if least == most else f"widths {least} to {most}"
-                text += f", {several}{unit}"
-            axes.append(text)
-        nodes = self.nodes_per_region
-        each = f" of {nodes} nodes" if nodes > 1 else ""
+        ends = (np.asarray(bound).T for bound in self.bounds)
+        extents = map(described, self.input_names, self.input_axes, *ends)
+        each = f" of {self.nodes_per_region} nodes" if self.nodes_per_region > 1 else ""
         count = f"{len(self)} {self.kind}{'' if len(self) == 1 else 's'}{each}"
-        return f"{type(self).__name__}({count}: {'; '.join(axes)})"
+        return f"{type(self).__name__}({count}: {'; '.join(extents)})"
 
 
 Members = tuple[tuple[Support, Columns], ...]
