@@ -11,21 +11,13 @@ ifneq ($(wildcard ../shared/data),)
 export MRGP_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test test-all slow oracles lint format docs tutorials bench clean
+.PHONY: demo test slow oracles lint format docs tutorials bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/mrgp demo
 
-# Two workers share what they compile; work is stolen, so that none is idle at the end.
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal --durations 40
-
-# What a person runs before each commit: every room, every model, the command line, the browser.
 test: $(VENV)/.dev
-	$(PYTEST)
-
-# Everything else as well: docstrings, tutorials, quick experiments, estimator checks, long fits.
-test-all: test
-	$(PYTEST) -m "thorough and not slow" --doctest-modules
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow

@@ -26,13 +26,6 @@ settings.register_profile("explore", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
-def pytest_collection_modifyitems(items):
-    """Examples in docstrings are thorough: each is about what other tests hold by value."""
-    for item in items:
-        if isinstance(item, pytest.DoctestItem):
-            item.add_marker(pytest.mark.thorough)
-
-
 @pytest.fixture
 def as_users_see_it():
     """Switch the run-time type checks of the tests off: users meet the library's own errors."""

@@ -49,7 +49,6 @@ def test_run_shows_its_table_unless_told_to_be_quiet(tmp_path, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

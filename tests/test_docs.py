@@ -8,8 +8,6 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
-pytestmark = pytest.mark.thorough
-
 PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 

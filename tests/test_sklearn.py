@@ -60,7 +60,6 @@ def same(a, b):
     np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.thorough
 @parametrize_with_checks([quick()])
 def test_a_check_of_scikit_learn_holds(estimator, check):
     check(estimator)

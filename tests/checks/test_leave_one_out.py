@@ -82,7 +82,6 @@ def test_it_equals_conditioning_without_each_value(bias, weights):
     np.testing.assert_allclose(loo.residuals, (y - mean - expected) / np.sqrt(variance), rtol=1e-6)
 
 
-@pytest.mark.thorough
 def test_it_equals_the_library_without_one_value_at_the_same_parameters():
     data = mixed_data()
     fit = mrgp.fit(mrgp.MRGP(bias="affine"), data, optimiser=QUICK)
@@ -102,7 +101,6 @@ def test_it_equals_the_library_without_one_value_at_the_same_parameters():
         np.testing.assert_allclose(loo.variance[i], pred.variance[0], rtol=1e-8)
 
 
-@pytest.mark.thorough
 def test_sources_keep_their_places_and_missing_values_are_left_out():
     data = mixed_data()
     fit = mrgp.fit(mrgp.MRGP(), data, optimiser=QUICK)
@@ -206,7 +204,6 @@ def simple(n=40, seed=0, **options):
     )
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("model", "text"),
     [

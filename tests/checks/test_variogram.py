@@ -85,7 +85,6 @@ def test_a_sparse_fit_with_its_data_has_the_values_of_an_exact_one():
         mrgp.variogram(fit, "cells")
 
 
-@pytest.mark.thorough
 def test_values_from_the_model_are_within_its_standard_errors():
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 20, 60)
@@ -157,7 +156,6 @@ def test_no_pairs_and_no_distances():
         mrgp.variogram(data)
 
 
-@pytest.mark.thorough
 def test_models_without_one_covariance_are_refused():
     data = regions()
     fit = mrgp.fit(mrgp.MRDGP(target="s"), data, optimiser=QUICK)
@@ -165,7 +163,6 @@ def test_models_without_one_covariance_are_refused():
         mrgp.variogram(fit, "cells", data=data)
 
 
-@pytest.mark.thorough
 def test_many_values_are_thinned(monkeypatch):
     # The front door has a function of the module's name.
     monkeypatch.setattr(sys.modules["mrgp.checks.variogram"], "MOST_VALUES", 10)

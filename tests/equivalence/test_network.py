@@ -144,7 +144,6 @@ def pointwise_gprn(plain, x):
     return level + spread * mean, spread**2 * variance
 
 
-@pytest.mark.thorough
 def test_constant_weights_of_one_task_are_the_single_gp():
     options = {"optimiser": mrgp.LBFGS(starts=1, candidates=0), "progress": None}
     single = mrgp.fit(mrgp.MRGP(mrgp.RBF(), priors=False), DATA, **options)
@@ -219,7 +218,6 @@ def test_the_linear_model_is_a_dense_gaussian():
     np.testing.assert_allclose(np.diag(pred.covariance), pred.variance, rtol=1e-12)
 
 
-@pytest.mark.thorough
 def test_the_sparse_linear_model_with_all_nodes_is_the_exact_one():
     everywhere = np.unique(
         np.concatenate([np.asarray(s.atoms().lower).ravel() for s in BOTH.supports])

@@ -120,7 +120,6 @@ def test_joint_predictions_have_the_same_moments_and_a_covariance(fit, source):
     assert abs(far) < abs(near)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("ratio", [1.0, 0.3, 0.1])
 def test_a_map_that_changes_nothing_keeps_the_variance_of_a_region(ratio):
     """Nodes drawn apart from one another would give a half to a ninth of it (theory 5.4)."""

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.thorough
-
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(p.stem for p in (ROOT / "examples").glob("*.py") if not p.stem.startswith("_"))
 PAGES = {name: ROOT / "docs" / "tutorials" / f"{name}.md" for name in NAMES}

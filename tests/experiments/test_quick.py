@@ -15,8 +15,6 @@ from typer.testing import CliRunner
 from mrgp import experiments
 from mrgp.cli import app
 
-pytestmark = pytest.mark.thorough
-
 ROOT = Path(__file__).parents[2] / "experiments"
 NAMES = sorted(file.parent.name for file in ROOT.glob("*/experiment.toml"))
 SAMPLED = {"mcmc_dependent": "mean_clean"}

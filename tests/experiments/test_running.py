@@ -23,8 +23,6 @@ from mrgp.experiments.store import Store
 from mrgp.inference import Status
 from mrgp.weighting import weigh_sources
 
-pytestmark = pytest.mark.thorough
-
 ASKED = {"seeds": [0, 1], "variants": ["7-12"], "model_names": ["vbagg", "center-point"]}
 # A process that runs in the background ignores the signal, and so would its children.
 STOPPABLE = """

@@ -179,7 +179,6 @@ def _both(kernel, support, nodes, places):
     )
 
 
-@pytest.mark.thorough
 @settings(max_examples=25, deadline=None)
 @given(
     x=st.lists(st.tuples(number, number), min_size=3, max_size=3),
@@ -202,7 +201,6 @@ RING = shapely.Point(0.3, 0.4).buffer(1.0, 64) - shapely.Point(0.3, 0.4).buffer(
 SHAPES = [shapely.Polygon([(0.1, 0.2), (1.7, 0.5), (0.6, 1.9)]), RING]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("weights", [None, lambda x: 2.0 + x[:, 0]])
 def test_the_quadrature_error_of_polygons_is_seen_by_refining_them(weights):
     recipe, rule = mrgp.RBF(0.6, variance=1.0), mrgp.GaussLegendre(5)
@@ -218,7 +216,6 @@ def test_the_quadrature_error_of_polygons_is_seen_by_refining_them(weights):
     assert finer.largest < 0.15 * found.largest
 
 
-@pytest.mark.thorough
 def test_the_quadrature_error_of_a_product_refines_its_polygons():
     axis = np.linspace(-2.0, 3.0, 11)
     people = xr.DataArray(

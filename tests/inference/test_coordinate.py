@@ -95,7 +95,6 @@ def test_a_block_update_is_a_unit_natural_gradient_step_and_raises_the_bound(cou
     assert after_w >= before
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("arguments", [{}, {"coupled": False}, {"positive": True}])
 def test_sweeps_never_lower_the_bound(arguments):
     with jax.enable_x64(True):
@@ -150,7 +149,6 @@ def default():
     return fit()
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("form", FORMS)
 def test_histories_are_monotone_and_the_fit_predicts(form, default):
     found = fit(**FORMS[form])
@@ -163,7 +161,6 @@ def test_histories_are_monotone_and_the_fit_predicts(form, default):
     assert np.sqrt(np.mean((pred.mean - truth) ** 2)) < 0.5 * truth.std()
 
 
-@pytest.mark.thorough
 def test_adam_on_minibatches_comes_near_the_full_fit(default):
     some = fit(optimiser=mrgp.Adam(steps=100, batch=16))
     a, b = (mrgp.predict(f, GRID, task="b", samples=0) for f in (default, some))
@@ -187,7 +184,6 @@ def test_units_of_a_task_change_nothing_else(default):
         np.testing.assert_allclose(q.std, unit * p.std, rtol=2e-2)
 
 
-@pytest.mark.thorough
 def test_init_and_step_take_networks():
     f = mrgp.objective(mrgp.MRGPRN(latents=1, inducing_f=8, inducing_w=4), DATA)
     state = mrgp.init(f)

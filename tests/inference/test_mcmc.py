@@ -118,7 +118,6 @@ def test_weights_temper_the_likelihood_constants_included(method):
     assert "composite weight 0.2" in chains.summary()
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("method", ["marginal", "gibbs"])
 def test_the_dependent_posterior_follows_the_grid(method):
     data = data_of()
@@ -159,7 +158,6 @@ def test_the_joint_density_is_the_marginal_one_with_a_white_field():
             assert np.isclose(joint + 0.5 * noise @ noise, target.log_marginal(theta))
 
 
-@pytest.mark.thorough
 def test_means_biases_and_boxes_are_sampled_too():
     """All samplers agree on a recipe with everything in it, on other units."""
     rng = np.random.default_rng(1)
@@ -325,7 +323,6 @@ def test_chains_that_disagree_are_warned_of_and_told_once():
     assert len(remarks) == 1
 
 
-@pytest.mark.thorough
 def test_weights_may_be_found_first():
     data = data_of(24)
     with pytest.warns(UserWarning, match="R-hat"):

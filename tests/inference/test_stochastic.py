@@ -139,7 +139,6 @@ def test_the_mean_over_all_batches_is_the_full_bound(size):
     np.testing.assert_allclose(np.mean(values), full, rtol=1e-10)
 
 
-@pytest.mark.thorough
 def test_svgp_collapsed_and_exact_agree_where_they_should():
     data = dataset()
     at_nodes = np.unique(
@@ -174,7 +173,6 @@ def test_with_nothing_else_to_train_svgp_is_collapsed():
     np.testing.assert_allclose(fits[0].history, fits[1].history)
 
 
-@pytest.mark.thorough
 def test_adam_alone_trains_q_too():
     data = dataset()
     settings = mrgp.Adam(natural=False, steps=600, warm_start=False)
@@ -351,7 +349,6 @@ def test_resume_wants_the_same_data_and_optimiser():
         fit.resume(dataset(), optimiser=mrgp.Adam(rate=0.5))
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("method", ["svgp", "exact"])
 def test_resume_finds_sources_in_any_order(method):
     data = dataset()

@@ -6,8 +6,6 @@ import pytest
 import mrgp
 from mrgp.datasets.simulators import _RandomFunction
 
-pytestmark = pytest.mark.thorough
-
 EXTENT = 15.0
 
 

@@ -128,7 +128,6 @@ def test_resume_goes_on_with_parts_at_their_step_limit():
     assert resumed.parts["base[fine]"].history[-1] > begun.parts["base[fine]"].history[-1]
 
 
-@pytest.mark.thorough
 def test_a_fit_that_was_stopped_goes_on_to_the_same_end():
     whole = mrgp.fit(RECIPE, DATA)
     stopped = mrgp.fit(RECIPE, DATA, progress=Watched(stop="base[coarse]"))
@@ -144,7 +143,6 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_end():
     )
 
 
-@pytest.mark.thorough
 def test_the_joint_stage_raises_the_bound_and_bounds_the_noise_of_bases(fitted):
     joint = mrgp.fit(
         dataclasses.replace(RECIPE, schedule="joint", inducing=12),
@@ -170,7 +168,6 @@ def test_a_source_apart_from_the_target_is_left_out_with_a_warning():
         mrgp.fit(chain, mrgp.Dataset([fine, coarse]), optimiser=QUICK)
 
 
-@pytest.mark.thorough
 def test_a_base_with_one_observation_works():
     fine, coarse = sources()
     fit = mrgp.fit(RECIPE, mrgp.Dataset([fine, coarse[np.array([3])]]), optimiser=QUICK)
@@ -179,7 +176,6 @@ def test_a_base_with_one_observation_works():
     assert np.all(prediction.variance > 0)
 
 
-@pytest.mark.thorough
 def test_no_lengthscale_ends_below_the_spacing_of_a_coarse_source():
     """Values that alternate look like noise, or like no correlation at all (theory 5.6)."""
     simulated = biased(0)
@@ -233,7 +229,6 @@ def test_weights_of_the_experts_may_come_from_a_function(fitted, tmp_path):
         mrgp.predict(wrong, GRID)
 
 
-@pytest.mark.thorough
 def test_weights_do_not_depend_on_the_units(fitted):
     tiny = mrgp.Dataset(
         [o.replace(y=1e-9 * o.y, units="g/m3") for o in DATA],
@@ -243,7 +238,6 @@ def test_weights_do_not_depend_on_the_units(fitted):
     np.testing.assert_allclose(mrgp.predict(small, GRID).weights["fine"], expected, atol=0.02)
 
 
-@pytest.mark.thorough
 def test_a_base_is_not_taken_over_where_its_known_noise_is_another(fitted):
     fine, coarse = sources()
     sure, unsure = (
@@ -255,7 +249,6 @@ def test_a_base_is_not_taken_over_where_its_known_noise_is_another(fitted):
     assert after.parts["base[coarse]"] is not before.parts["base[coarse]"]
 
 
-@pytest.mark.thorough
 def test_one_value_of_the_target_leaves_the_map_open():
     fine, coarse = sources()
     fit = mrgp.fit(RECIPE, mrgp.Dataset([fine[np.array([2])], coarse]), optimiser=QUICK)

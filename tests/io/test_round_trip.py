@@ -60,7 +60,6 @@ def test_a_table_of_places_has_the_values_of_predict(city, by_hand, tmp_path, ca
         assert f"wrote {out}" in capsys.readouterr().out
 
 
-@pytest.mark.thorough
 def test_a_picture_has_the_data_that_the_fit_keeps_and_the_threshold(city, tmp_path, monkeypatch):
     plot, drawn = mrgp.Prediction.plot, []
 
@@ -229,7 +228,6 @@ def test_shapes_of_any_crs_and_format_have_the_same_predictions(city, tmp_path, 
     np.testing.assert_allclose(first["mean"], mrgp.predict(fit, support).mean, rtol=1e-9)
 
 
-@pytest.mark.thorough
 def test_eastings_and_windows_of_a_source_are_known_where_predictions_are_wanted(workplace, capsys):
     frame = pd.read_csv("sensors.csv", parse_dates=["time"])
     places = geopandas.points_from_xy(frame["lon"], frame["lat"], crs="EPSG:4326").to_crs(27700)

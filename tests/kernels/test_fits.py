@@ -30,7 +30,6 @@ def bound(kernel, **settings):
     return kernel.bind(Binding(GEOMETRY, **{"variance": 4.0, "priors": True} | settings))
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_loaded_fit_predicts_identically(name, tmp_path):
     cells = mrgp.boxes(X, X + 0.5, inputs="hour")

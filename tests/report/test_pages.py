@@ -64,7 +64,6 @@ def test_a_page_is_complete_in_itself_and_says_nothing_to_the_console(kind, page
     assert shown.page.title() == shown.page.inner_text("h1")
 
 
-@pytest.mark.thorough
 def test_no_button_would_send_the_data_away(pages, opened):
     page = opened(pages["city"]).page
     titles = "Array.from(document.querySelectorAll('.modebar-btn'), (b) => b.dataset.title)"
@@ -76,7 +75,6 @@ def test_no_button_would_send_the_data_away(pages, opened):
     assert policy.startswith("default-src 'none'")
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_is_marked_up_for_all_readers(kind, pages, opened):
     page = opened(pages[kind]).page
@@ -96,7 +94,6 @@ def test_a_page_is_marked_up_for_all_readers(kind, pages, opened):
     assert all(page.evaluate(drawings))
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_wider_than_a_phone(kind, pages, opened):
     shown = opened(pages[kind])
@@ -117,7 +114,6 @@ def at_cells(fit, support, **asked):
     return mrgp.predict(fit, support, **asked), index
 
 
-@pytest.mark.thorough
 def test_layers_and_thresholds_are_those_of_the_prediction(fits, pages, opened):
     shown = opened(pages["city"])
     found, index = at_cells(fits.city, city(0).support[::4])
@@ -136,7 +132,6 @@ def test_layers_and_thresholds_are_those_of_the_prediction(fits, pages, opened):
     shown.layer("mean")
 
 
-@pytest.mark.thorough
 def test_pointing_at_a_cell_tells_its_values(fits, pages, opened):
     shown = opened(pages["city"])
     shown.layer("mean")
@@ -162,7 +157,6 @@ def test_pointing_at_a_cell_tells_its_values(fits, pages, opened):
     assert shown.page.evaluate("byId('view').data.length") > 2
 
 
-@pytest.mark.thorough
 def test_the_keyboard_reaches_and_moves_everything(pages, opened):
     page = opened(pages["london"]).page
     page.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
@@ -192,7 +186,6 @@ def test_the_keyboard_reaches_and_moves_everything(pages, opened):
     page.keyboard.press("Home")
 
 
-@pytest.mark.thorough
 def test_the_slider_goes_through_time_with_the_sources_beside(fits, pages, opened):
     shown = opened(pages["london"])
     axes = shown.page.evaluate("[content.grid.x.values, content.grid.y.values]")
@@ -214,7 +207,6 @@ def test_the_slider_goes_through_time_with_the_sources_beside(fits, pages, opene
     assert shown.page.locator("td, th", has_text="<script>").count() > 0
 
 
-@pytest.mark.thorough
 def test_one_input_is_a_curve_with_its_band_and_data(fits, pages, opened):
     shown = opened(pages["curve"])
     shown.page.check("input[value=mean]")
@@ -235,7 +227,6 @@ def test_one_input_is_a_curve_with_its_band_and_data(fits, pages, opened):
     np.testing.assert_allclose(curve, found.exceedance(0.25), atol=1e-4)
 
 
-@pytest.mark.thorough
 def test_a_mixture_is_as_close_as_the_page_says(fits, pages, opened):
     shown = opened(pages["deep"])
     error, most = shown.page.evaluate("[content.fields[0].error, content.fields[0].most]")
@@ -254,7 +245,6 @@ def test_a_mixture_is_as_close_as_the_page_says(fits, pages, opened):
     assert "In sample" in shown.page.inner_text("main")
 
 
-@pytest.mark.thorough
 def test_a_hundred_by_a_hundred_cells_and_three_days_open_at_once(fits, browser, opened, tmp_path):
     east, north = np.linspace(-0.3, 0.1, 100), np.linspace(51.4, 51.6, 100)
     support = degrees(east, north, pd.date_range("2022-02-19", periods=72, freq="h"))

@@ -32,13 +32,11 @@ def test_one_source_gets_one_field_as_rough_as_it_is(kind, kernel):
     assert str(choice).startswith("MRGP:\n- There is one source")
 
 
-@pytest.mark.thorough
 def test_a_few_values_get_the_usual_kernel():
     choice = mrgp.choose(mrgp.Dataset([observed([[0.0], [1.0], [2.0]], [1.0, 2.0, 0.0])]))
     assert choice.reasons[-1] == "Kernel of sensors: Matern-3/2."
 
 
-@pytest.mark.thorough
 def test_sources_on_another_scale_get_a_scale_and_an_offset():
     recipe, reasons = mrgp.choose(biased(0).data)
     assert isinstance(recipe, mrgp.MRGP)
@@ -48,7 +46,6 @@ def test_sources_on_another_scale_get_a_scale_and_an_offset():
     assert "well described by a scale and an offset" in reasons[-1]
 
 
-@pytest.mark.thorough
 def test_a_biased_source_elsewhere_gets_a_line():
     x = np.linspace(0.0, 10.0, 60)[:, None]
     near = observed(x[:6], np.sin(x[:6, 0]), "few")
@@ -60,7 +57,6 @@ def test_a_biased_source_elsewhere_gets_a_line():
     assert "too few for a map: a scale and an offset" in reasons[-1]
 
 
-@pytest.mark.thorough
 def test_two_networks_of_points_see_the_same_places():
     x = np.linspace(0.0, 10.0, 40)[:, None]
     rng = np.random.default_rng(1)
@@ -75,7 +71,6 @@ def test_two_networks_of_points_see_the_same_places():
     assert "well described by a scale and an offset" in reasons[-1]
 
 
-@pytest.mark.thorough
 def test_a_bias_that_bends_gets_a_map():
     x = np.linspace(0.0, 12.0, 60)[:, None]
     rng = np.random.default_rng(2)
@@ -89,7 +84,6 @@ def test_a_bias_that_bends_gets_a_map():
     assert recipe.deep_inputs == ("x",)
 
 
-@pytest.mark.thorough
 def test_of_sources_that_never_meet_nothing_is_claimed():
     x = np.linspace(0.0, 10.0, 30)[:, None]
     apart = [observed(x + 100 * i, np.sin(x[:, 0]) + 5 * i, f"s{i}") for i in range(2)]
@@ -98,7 +92,6 @@ def test_of_sources_that_never_meet_nothing_is_claimed():
     assert choice.reasons[-1].startswith("Neither a bias nor shared errors can be told")
 
 
-@pytest.mark.thorough
 def test_a_coarse_target_is_seen_by_the_points_inside_it():
     x = np.linspace(0.05, 9.95, 50)[:, None]
     cells = mrgp.intervals(np.arange(10.0), np.arange(1.0, 11.0), inputs="x")
@@ -108,7 +101,6 @@ def test_a_coarse_target_is_seen_by_the_points_inside_it():
     assert "10 of the target's 10 values lie where another source sees." in reasons
 
 
-@pytest.mark.thorough
 def test_sources_that_share_errors_are_weighted():
     choice = mrgp.choose(dependent(0, noise=0.5).data)
     assert isinstance(choice.recipe, mrgp.MRGP)
@@ -119,7 +111,6 @@ def test_sources_that_share_errors_are_weighted():
     assert "no sign that they share errors" in apart.reasons[-1]
 
 
-@pytest.mark.thorough
 def test_several_tasks_get_latent_functions():
     x = np.linspace(0.0, 10.0, 40)[:, None]
     tasks = [observed(x, np.sin(x[:, 0]) * (i + 1), "s", task) for i, task in enumerate("ab")]
@@ -129,7 +120,6 @@ def test_several_tasks_get_latent_functions():
     assert reasons[0] == "There are several tasks: a, to be predicted, and b."
 
 
-@pytest.mark.thorough
 def test_fit_auto_says_why_and_keeps_it(tmp_path):
     data = dependent(0, noise=0.5).data
     fit = mrgp.fit("auto", data, progress=None)

@@ -56,7 +56,6 @@ def test_the_table_is_ranked_with_paired_standard_errors(found):
     assert text.index("smooth") < text.index("rough")
 
 
-@pytest.mark.thorough
 def test_a_model_that_fails_is_named_with_its_reason(data):
     models = {"fine": mrgp.MRGP(mrgp.RBF()), "wrong": mrgp.MRGP(target="satellite")}
     found = mrgp.compare(models, data, number=2, progress=None)
@@ -78,7 +77,6 @@ def test_what_compare_takes_is_checked(data):
         mrgp.compare(MODELS, [data])
 
 
-@pytest.mark.thorough
 def test_models_of_a_list_are_named_by_their_class(data):
     brief = [mrgp.MRGP(mrgp.RBF()), mrgp.MRGP(mrgp.Matern12()), mrgp.VBAgg(mrgp.RBF())]
     found = mrgp.compare(brief, data, number=2, by="mse", progress=None)

@@ -153,7 +153,6 @@ def test_only_stationary_kernels_share_variances(monkeypatch):
     assert seen == [1, 9, 9, 9]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("name", STATIONARY)
 def test_the_collapsed_bound_does_not_see_the_shapes(name):
     z = RNG.uniform(0, 0.6, (7, 2))

@@ -68,7 +68,6 @@ def test_products_of_points_and_boxes_are_the_boxes_they_describe(kinds):
     assert_same(found, dataclasses.replace(expected, kind=kind, weights=total))
 
 
-@pytest.mark.thorough
 def test_a_fit_cannot_tell_a_product_of_boxes_from_the_boxes():
     lower = RNG.uniform(0, 3, (12, 2))
     boxes = mrgp.boxes(lower, lower + [0.5, 1.0])
@@ -245,7 +244,6 @@ def test_names_and_axes_are_those_of_the_parts():
     np.testing.assert_allclose(moved.bounds[1][:, 2], 24.0 * HOURS.upper[:, 0])
 
 
-@pytest.mark.thorough
 def test_fits_on_products_predict_and_are_saved(tmp_path):
     rng = np.random.default_rng(0)
     x, start = rng.uniform(0, 3, (20, 4, 2)), rng.uniform(0, 3, 20)

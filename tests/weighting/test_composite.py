@@ -223,7 +223,6 @@ def test_a_replicate_keeps_its_weight_beside_two_copies():
     assert replicate > 0.85
 
 
-@pytest.mark.thorough
 def test_sparse_models_weigh_as_exact_ones():
     data = datasets.dependent(0).data
     exact = mrgp.composite_weights(WAVE, data, **QUIET)
@@ -247,7 +246,6 @@ def test_networks_are_weighed_at_the_mean_of_their_weights():
     assert np.all(np.abs(ratio - 1) < 0.1)
 
 
-@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:composite_weights. the standard error")
 def test_the_linear_model_of_two_tasks_names_processes_by_both():
     data = tasks_with_a_copy(2.0)
@@ -278,7 +276,6 @@ def test_what_joins_tasks_is_fitted_to_all_of_them():
     assert w["W[b]"][0] / w["W[a]"][0] == pytest.approx(-2.0, rel=0.2)
 
 
-@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:composite_weights. the standard error")
 def test_networks_of_two_tasks_are_weighed():
     model = mrgp.MRGPRN(latents=1, kernel_f=mrgp.RBF(), inducing_f=15, inducing_w=5)
@@ -436,7 +433,6 @@ def test_wrong_arguments_are_told(arguments, text):
         mrgp.composite_weights(WAVE, datasets.dependent(0).data, **arguments, **QUIET)
 
 
-@pytest.mark.thorough
 @pytest.mark.usefixtures("as_users_see_it")
 def test_wrong_models_and_data_are_told():
     data = copies(2)
