@@ -11,13 +11,21 @@ ifneq ($(wildcard ../shared/data),)
 export MRGP_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test slow oracles lint format docs tutorials bench clean
+.PHONY: demo test test-all slow oracles lint format docs tutorials bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/mrgp demo
 
+# Workers take tests from one another; what took longest is told at the end.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal --durations 40
+
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(PYTEST)
+
+# The tests of `make test`, and then those that repeat them: by other seeds, sizes and settings, by
+# the examples in docstrings, by tutorials and quick experiments.
+test-all: test
+	$(PYTEST) -m thorough tests src
 
 slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow

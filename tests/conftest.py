@@ -1,5 +1,8 @@
 """Strict settings for everything the tests run: no silent dtype or rank promotion."""
 
+import contextlib
+import ctypes
+import gc
 import os
 from pathlib import Path
 
@@ -10,7 +13,11 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # Tests compile much and compute little: the compiler does the least it can.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
+)
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 
 import jax  # noqa: E402
 import jaxtyping  # noqa: E402
@@ -34,13 +41,29 @@ def as_users_see_it():
     jaxtyping.config.update("jaxtyping_disable", False)
 
 
-MOST_MAPS = 40_000
+def pytest_collection_modifyitems(items):
+    """Count the examples in docstrings among the thorough tests."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem):
+            item.add_marker(pytest.mark.thorough)
+
+
+# Compilers make and keep many objects: looking through all of them often would take long.
+gc.set_threshold(50_000, 20, 50)
+MOST_MAPS, MOST_PAGES = 40_000, 500_000
+"""Of 65,530 memory maps a process may have; of pages of 4 kB, half of what a worker may take."""
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _forget_compiled_functions():
-    """Give back what was compiled before it is too much: a process has 65,530 memory maps."""
+    """Give back what was compiled before it is too much."""
     yield
-    maps = Path("/proc/self/maps")
-    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+    maps, memory = Path("/proc/self/maps"), Path("/proc/self/statm")
+    if not maps.exists():
+        return
+    pages = int(memory.read_text().split()[1])
+    if pages > MOST_PAGES or maps.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
+        gc.collect()
+        with contextlib.suppress(AttributeError, OSError):
+            ctypes.CDLL(None).malloc_trim(0)

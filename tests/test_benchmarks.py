@@ -10,6 +10,7 @@ import pytest
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
+@pytest.mark.thorough
 def test_small_benchmarks_run():
     done = subprocess.run(
         [sys.executable, FOLDER / "run.py", "--quick"], capture_output=True, text=True, check=False

@@ -12,6 +12,7 @@ PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("as_users_see_it")
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if BLOCK.search(p.read_text())], ids=lambda p: p.stem

@@ -60,6 +60,7 @@ def same(a, b):
     np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.thorough
 @parametrize_with_checks([quick()])
 def test_a_check_of_scikit_learn_holds(estimator, check):
     check(estimator)
@@ -132,6 +133,7 @@ def test_regions_are_boxes():
     same(numbered.predict(frame.to_numpy()), fitted.predict(frame))
 
 
+@pytest.mark.thorough
 def test_regions_go_through_cross_validation():
     frame, y = windows()
     estimator = quick(regions={"time": ("since", "until")})
@@ -194,6 +196,7 @@ def test_weights_are_those_of_the_library():
     assert fitted.fit_.weights == {("satellite", "value"): 0.5, ("sensor", "value"): 1.0}
 
 
+@pytest.mark.thorough
 def test_kernels_are_chosen_in_a_pipeline():
     x, y = table()
     models = [mrgp.MRGP(kernel=k) for k in (mrgp.Linear(), mrgp.RBF())]
@@ -205,6 +208,7 @@ def test_kernels_are_chosen_in_a_pipeline():
     same(search.predict(x), direct.mean)
 
 
+@pytest.mark.thorough
 def test_sources_are_routed_through_a_search():
     x, y, labels = two_sources()
     halves = [(np.arange(12), np.arange(12, 24)), (np.arange(12, 24), np.arange(12))]

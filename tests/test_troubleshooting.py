@@ -22,11 +22,11 @@ def texts_of(tree):
             yield str(node.value)
 
 
-TEXTS = [
-    text
-    for path in (ROOT / "src" / "mrgp").rglob("*.py")
-    for text in texts_of(ast.parse(path.read_text()))
-]
+@pytest.fixture(scope="module")
+def texts():
+    """Return all strings of the library."""
+    paths = (ROOT / "src" / "mrgp").rglob("*.py")
+    return [text for path in paths for text in texts_of(ast.parse(path.read_text()))]
 
 
 def test_the_page_quotes_messages():
@@ -34,6 +34,6 @@ def test_the_page_quotes_messages():
 
 
 @pytest.mark.parametrize("message", QUOTED)
-def test_a_quoted_message_is_in_the_source(message):
+def test_a_quoted_message_is_in_the_source(message, texts):
     pattern = re.compile(".*?".join(re.escape(part) for part in message.split("…")), re.DOTALL)
-    assert any(pattern.search(text) for text in TEXTS)
+    assert any(pattern.search(text) for text in texts)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mrgp
+from groups import rest_thorough
 from mrgp._types import to_numpy
 from mrgp.checks.residuals import check_residuals, place_in_words
 from mrgp.gp import prior_covariance
@@ -65,7 +66,10 @@ def reference_of(fit, data, weights):
 
 @pytest.mark.parametrize(
     ("bias", "weights"),
-    [("none", {}), ("affine", {}), ("affine", {"sensors": 0.5, "hours": 0.25, "totals": 2.0})],
+    rest_thorough(
+        [("none", {}), ("affine", {}), ("affine", {"sensors": 0.5, "hours": 0.25, "totals": 2.0})],
+        2,
+    ),
 )
 def test_it_equals_conditioning_without_each_value(bias, weights):
     data = mixed_data()
@@ -82,6 +86,7 @@ def test_it_equals_conditioning_without_each_value(bias, weights):
     np.testing.assert_allclose(loo.residuals, (y - mean - expected) / np.sqrt(variance), rtol=1e-6)
 
 
+@pytest.mark.thorough
 def test_it_equals_the_library_without_one_value_at_the_same_parameters():
     data = mixed_data()
     fit = mrgp.fit(mrgp.MRGP(bias="affine"), data, optimiser=QUICK)
@@ -206,10 +211,13 @@ def simple(n=40, seed=0, **options):
 
 @pytest.mark.parametrize(
     ("model", "text"),
-    [
-        (mrgp.MRGP(inducing=8), r"a fit of MRGP, sparse: 8 inducing inputs, .*"),
-        (mrgp.MRDGP(), "a fit of MRDGP, which is not one Gaussian"),
-    ],
+    rest_thorough(
+        [
+            (mrgp.MRGP(inducing=8), r"a fit of MRGP, sparse: 8 inducing inputs, .*"),
+            (mrgp.MRDGP(), "a fit of MRDGP, which is not one Gaussian"),
+        ],
+        0,
+    ),
 )
 def test_fits_that_are_not_exact_say_what_to_do(model, text):
     data = simple()

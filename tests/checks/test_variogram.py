@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mrgp
+from groups import rest_thorough
 from mrgp.checks.dense import dense
 from mrgp.gp import Exact
 from mrgp.supports import Axis
@@ -42,7 +43,7 @@ def regions(seed=0):
     return mrgp.Dataset([*one_source(4 + np.sin(x), x), cells])
 
 
-@pytest.mark.parametrize("weights", [None, {"cells": 0.4}])
+@pytest.mark.parametrize("weights", rest_thorough([None, {"cells": 0.4}], 1))
 def test_regions_match_brute_force_covariances(weights):
     data = regions()
     fit = mrgp.fit(
@@ -65,6 +66,7 @@ def test_regions_match_brute_force_covariances(weights):
     np.testing.assert_allclose(found.model, model, rtol=1e-7)
 
 
+@pytest.mark.thorough
 def test_a_sparse_fit_with_its_data_has_the_values_of_an_exact_one():
     data = regions()
     fit = mrgp.fit(mrgp.MRGP(mrgp.RBF(), inducing=12, bias="affine"), data, optimiser=QUICK)
@@ -156,6 +158,7 @@ def test_no_pairs_and_no_distances():
         mrgp.variogram(data)
 
 
+@pytest.mark.thorough
 def test_models_without_one_covariance_are_refused():
     data = regions()
     fit = mrgp.fit(mrgp.MRDGP(target="s"), data, optimiser=QUICK)
@@ -163,6 +166,7 @@ def test_models_without_one_covariance_are_refused():
         mrgp.variogram(fit, "cells", data=data)
 
 
+@pytest.mark.thorough
 def test_many_values_are_thinned(monkeypatch):
     # The front door has a function of the module's name.
     monkeypatch.setattr(sys.modules["mrgp.checks.variogram"], "MOST_VALUES", 10)

@@ -78,6 +78,7 @@ def test_missing_files_are_named(tmp_path, monkeypatch):
         fusion("0")
 
 
+@pytest.mark.thorough
 def test_simple_predictions_of_the_real_folds_have_the_errors_known_of_them():
     if not Path(os.environ.get("MRGP_DATA") or "-").is_dir():
         pytest.skip("MRGP_DATA names no folder of real data")

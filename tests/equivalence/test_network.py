@@ -66,6 +66,7 @@ def test_a_network_with_weights_of_one_is_the_single_gp():
     assert values[0] == pytest.approx(values[1], rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_regions_of_one_node_are_the_network_at_points():
     x = np.linspace(0.2, 5.8, 7)[:, None]
     y = np.sin(x[:, 0])
@@ -144,6 +145,7 @@ def pointwise_gprn(plain, x):
     return level + spread * mean, spread**2 * variance
 
 
+@pytest.mark.thorough
 def test_constant_weights_of_one_task_are_the_single_gp():
     options = {"optimiser": mrgp.LBFGS(starts=1, candidates=0), "progress": None}
     single = mrgp.fit(mrgp.MRGP(mrgp.RBF(), priors=False), DATA, **options)
@@ -218,6 +220,7 @@ def test_the_linear_model_is_a_dense_gaussian():
     np.testing.assert_allclose(np.diag(pred.covariance), pred.variance, rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_the_sparse_linear_model_with_all_nodes_is_the_exact_one():
     everywhere = np.unique(
         np.concatenate([np.asarray(s.atoms().lower).ravel() for s in BOTH.supports])

@@ -73,6 +73,7 @@ CLAIMS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_a_tutorial_runs_and_keeps_its_claims(name, tmp_path):
     _, figures = tell(name, tmp_path, "--quick")

@@ -122,6 +122,7 @@ def test_the_product_likelihood_is_overconfident_on_dependent_sources(quick_run)
     assert width["vbagg"] < 0.9 * width["single-gp"]
 
 
+@pytest.mark.thorough
 def test_composite_weights_repair_the_coverage(quick_run):
     by_model = quick_run[0]["variants"]["noise-0.5"]
     coverage = {m: by_model[m]["coverage_95_clean"]["mean"] for m in by_model}
@@ -307,6 +308,7 @@ def test_a_model_is_fitted_by_its_optimiser():
     assert fit.optimiser == mrgp.LBFGS(max_steps=2, starts=1, candidates=0)
 
 
+@pytest.mark.thorough
 def test_parameters_of_a_sample_condition_on_all_values():
     x = np.linspace(0.0, 12.0, 300)[:, None]
     y = np.sin(x[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=300)
@@ -355,6 +357,7 @@ def held_out():
     return Recording(data, mrgp.points(x[gap, None]), y[gap], "site", "u")
 
 
+@pytest.mark.thorough
 def test_recorded_cases_have_no_clean_scores_and_are_timed_where_asked():
     case = held_out()
     alone = ModelSpec(recipe="MRGP", kernel="RBF", tasks=["u"])

@@ -66,6 +66,7 @@ CLAIMS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_the_quick_version_gives_its_table_and_figures(name, tmp_path):
     experiment = experiments.find(str(ROOT / name))

@@ -105,6 +105,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_with_the_same_table(
     assert tables(tmp_path / "biased") == tables(whole)
 
 
+@pytest.mark.thorough
 def test_what_is_there_is_run_again_for_other_settings_or_if_asked(
     whole, biased, monkeypatch, tmp_path
 ):
@@ -183,6 +184,7 @@ def test_interrupted_weights_are_not_used(monkeypatch):
         spec.weigh(experiments.DATA["dependent"].load(0).data, 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="cores cannot be counted here")
 def test_several_processes_give_the_same_table(whole, biased, tmp_path):
     experiments.run(biased, **ASKED, out=tmp_path, jobs=2)
@@ -201,6 +203,7 @@ def cores(_):
     return os.getpid(), sorted(os.sched_getaffinity(0)), os.environ["OPENBLAS_NUM_THREADS"]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(
     not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2,
     reason="there is one core",
@@ -223,6 +226,7 @@ def slow_or_broken(i, folder):
     (folder / f"{i}").touch()
 
 
+@pytest.mark.thorough
 def test_after_an_error_nothing_more_is_run(tmp_path):
     with pytest.raises(ValueError, match="broken"):
         list(in_processes(slow_or_broken, [(i, tmp_path) for i in range(12)], 2))
@@ -234,6 +238,7 @@ def killed(i):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="the signal is of Unix")
 def test_a_process_that_was_killed_is_said():
     with pytest.raises(OSError, match="perhaps for want of memory: give fewer jobs"):
@@ -262,11 +267,13 @@ def test_what_is_named_twice_is_run_once(biased):
     assert [len(cells) for cells in experiments.plan(biased, seeds=[0], **twice)] == [1]
 
 
+@pytest.mark.thorough
 def test_more_jobs_than_cores_are_said_and_cut():
     with pytest.warns(UserWarning, match="jobs=1000: there are"):
         assert len(list(in_processes(cores, [(0,)], 1000))) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="the signal is of Unix")
 def test_a_run_of_the_command_line_is_killed_and_goes_on(whole, tmp_path):
     command = [sys.executable, "-c", STOPPABLE, "run", "biased", "--seeds", "2"]
@@ -323,6 +330,7 @@ def test_models_of_the_paper_have_its_starting_values_and_steps(name):
     assert experiments.find("dependent").models["mr-gp:paper"].build().noise["fine"] == 0.1
 
 
+@pytest.mark.thorough
 def test_a_model_of_the_paper_is_fitted_from_its_start():
     spec = experiments.find("dependent").models["mr-gp:paper"]
     few = spec.model_copy(update={"optimiser": spec.optimiser.model_copy(update={"steps": 1})})
@@ -333,6 +341,7 @@ def test_a_model_of_the_paper_is_fitted_from_its_start():
     assert found["kernel.variance"] == pytest.approx(1.0, rel=0.05)
 
 
+@pytest.mark.thorough
 def test_the_model_of_a_file_may_be_chosen_for_the_data():
     spec = ModelSpec(recipe="auto", sources=["fine"])
     assert spec.build() == "auto"
@@ -347,6 +356,7 @@ def process(i):
     return i, os.getpid()
 
 
+@pytest.mark.thorough
 def test_isolated_work_has_a_process_for_each_task():
     done = dict(in_processes(process, [(i,) for i in range(3)], anew=True))
     assert set(done) == {0, 1, 2}
@@ -389,6 +399,7 @@ def map_case(load_calls, label):
     return Recording(mrgp.Dataset([fine, coarse]), held, y[20:], "sites", "value", maps=maps)
 
 
+@pytest.mark.thorough
 def test_recordings_are_mapped_for_the_first_fold(monkeypatch, tmp_path):
     calls = []
     known = experiments.Replicates(
@@ -408,6 +419,7 @@ def test_recordings_are_mapped_for_the_first_fold(monkeypatch, tmp_path):
     assert len(first["after"]) == 25
 
 
+@pytest.mark.thorough
 def test_experts_are_kept_with_their_weights(tmp_path):
     biased = experiments.find("biased")
     quick = biased.model_copy(update={"timed": 0})

@@ -10,6 +10,7 @@ from mpmath import mp, mpf
 from scipy.special import wofz
 
 import mrgp
+from groups import rest_thorough
 from mrgp.gp import cross_covariance, variance
 from mrgp.gp.averages import Interval, interval_mean
 from mrgp.gp.waves import _faddeeva
@@ -177,7 +178,9 @@ def test_wave_means_of_points_marked_flat_equal_points_of_zero_width():
     np.testing.assert_allclose(swapped, flat, rtol=1e-13, atol=1e-15)
 
 
-@pytest.mark.parametrize(("bandwidth", "frequency"), [(0.3, 0.1), (0.4, 2.3), (0.02, 1.1)])
+@pytest.mark.parametrize(
+    ("bandwidth", "frequency"), rest_thorough([(0.3, 0.1), (0.4, 2.3), (0.02, 1.1)], 0)
+)
 def test_wave_slopes_equal_differences_and_are_finite_everywhere(bandwidth, frequency):
     # The mean is once differentiable, also where intervals touch or are equal.
     recipe = band(bandwidth, frequency)
@@ -262,7 +265,7 @@ BOXES = {
 }
 
 
-@pytest.mark.parametrize("name", BOXES)
+@pytest.mark.parametrize("name", rest_thorough(BOXES, "polynomial and waves"))
 def test_covariances_of_boxes_equal_tensor_quadrature(name):
     recipe, kernel = BOXES[name]
     boxes = mrgp.boxes([[0.0, 0.0], [0.3, 0.5], [1.0, 1.0]], [[1.0, 2.0], [0.3, 0.8], [1.0, 1.0]])

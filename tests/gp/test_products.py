@@ -9,6 +9,7 @@ import xarray as xr
 from hypothesis import given, settings
 
 import mrgp
+from groups import rest_thorough
 from mrgp._types import float64
 from mrgp.gp import cross_covariance, variance
 from mrgp.kernels import Binding
@@ -58,7 +59,7 @@ PAIRS = [("nodes, hours", "polygons, hours"), ("counts, hours", "hours, nodes")]
 PAIRS += [("nodes, depths", "hours, depths, instants")]
 
 
-@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("name", rest_thorough(SMOOTH, "sum", "product"))
 @pytest.mark.parametrize("pair", PAIRS, ids=" with ".join)
 def test_covariances_are_the_double_sums_over_tensor_nodes(name, pair):
     recipe, kernel = SMOOTH[name]
@@ -81,7 +82,9 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("other", OTHERS)
-@pytest.mark.parametrize("name", ["nodes, hours", "hours, depths, instants"])
+@pytest.mark.parametrize(
+    "name", rest_thorough(["nodes, hours", "hours, depths, instants"], "nodes, hours")
+)
 def test_products_meet_points_boxes_and_nodes(name, other):
     recipe, kernel = SMOOTH["sum"]
     support, rows = mrgp.product(*PRODUCTS[name]), tensor(*PRODUCTS[name])
@@ -93,7 +96,10 @@ def test_products_meet_points_boxes_and_nodes(name, other):
     np.testing.assert_allclose(back, expected.T, rtol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["nodes, hours", "polygons, hours", "nodes, instants"])
+@pytest.mark.parametrize(
+    "name",
+    rest_thorough(["nodes, hours", "polygons, hours", "nodes, instants"], "polygons, hours"),
+)
 def test_radial_kernels_see_the_tensor_nodes_of_the_rule(name):
     rule = mrgp.GaussLegendre((2, 2, 3))
     support, kernel = mrgp.product(*PRODUCTS[name]), plain.radial("Matern32", SCALES)
@@ -179,6 +185,7 @@ def _both(kernel, support, nodes, places):
     )
 
 
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None)
 @given(
     x=st.lists(st.tuples(number, number), min_size=3, max_size=3),
@@ -201,7 +208,7 @@ RING = shapely.Point(0.3, 0.4).buffer(1.0, 64) - shapely.Point(0.3, 0.4).buffer(
 SHAPES = [shapely.Polygon([(0.1, 0.2), (1.7, 0.5), (0.6, 1.9)]), RING]
 
 
-@pytest.mark.parametrize("weights", [None, lambda x: 2.0 + x[:, 0]])
+@pytest.mark.parametrize("weights", rest_thorough([None, lambda x: 2.0 + x[:, 0]], 1))
 def test_the_quadrature_error_of_polygons_is_seen_by_refining_them(weights):
     recipe, rule = mrgp.RBF(0.6, variance=1.0), mrgp.GaussLegendre(5)
     support = mrgp.polygons(SHAPES, spacing=0.4, weights=weights)
@@ -216,6 +223,7 @@ def test_the_quadrature_error_of_polygons_is_seen_by_refining_them(weights):
     assert finer.largest < 0.15 * found.largest
 
 
+@pytest.mark.thorough
 def test_the_quadrature_error_of_a_product_refines_its_polygons():
     axis = np.linspace(-2.0, 3.0, 11)
     people = xr.DataArray(

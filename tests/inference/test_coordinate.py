@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mrgp
+from groups import rest_thorough
 from mrgp.data import Scaling
 from mrgp.inference.coordinate import Block, bound, moments_of, settle, sweep
 from mrgp.inference.objectives import Objective
@@ -57,7 +58,7 @@ def network_and_q(**arguments):
     return Objective(start, frozen, target.records), q
 
 
-@pytest.mark.parametrize("coupled", [True, False])
+@pytest.mark.parametrize("coupled", rest_thorough([True, False], 0))
 def test_a_block_update_is_a_unit_natural_gradient_step_and_raises_the_bound(coupled):
     with jax.enable_x64(True):
         objective, q = network_and_q(coupled=coupled)
@@ -95,7 +96,9 @@ def test_a_block_update_is_a_unit_natural_gradient_step_and_raises_the_bound(cou
     assert after_w >= before
 
 
-@pytest.mark.parametrize("arguments", [{}, {"coupled": False}, {"positive": True}])
+@pytest.mark.parametrize(
+    "arguments", rest_thorough([{}, {"coupled": False}, {"positive": True}], 0)
+)
 def test_sweeps_never_lower_the_bound(arguments):
     with jax.enable_x64(True):
         objective, q = network_and_q(**arguments)
@@ -149,6 +152,7 @@ def default():
     return fit()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", FORMS)
 def test_histories_are_monotone_and_the_fit_predicts(form, default):
     found = fit(**FORMS[form])
@@ -161,6 +165,7 @@ def test_histories_are_monotone_and_the_fit_predicts(form, default):
     assert np.sqrt(np.mean((pred.mean - truth) ** 2)) < 0.5 * truth.std()
 
 
+@pytest.mark.thorough
 def test_adam_on_minibatches_comes_near_the_full_fit(default):
     some = fit(optimiser=mrgp.Adam(steps=100, batch=16))
     a, b = (mrgp.predict(f, GRID, task="b", samples=0) for f in (default, some))
@@ -169,12 +174,14 @@ def test_adam_on_minibatches_comes_near_the_full_fit(default):
     assert some.training.natural
 
 
+@pytest.mark.thorough
 def test_resuming_goes_on_from_the_q_found(default):
     more = default.resume(DATA, optimiser=QUICK, progress=None)
     assert more.history[0] > default.history[0]
     assert more.history[-1] >= default.history[-1] - 1e-3
 
 
+@pytest.mark.thorough
 def test_units_of_a_task_change_nothing_else(default):
     scaled = mrgp.Dataset([o.replace(y=1e-3 * o.y) if o.task == "b" else o for o in DATA])
     other = fit(scaled)
@@ -184,6 +191,7 @@ def test_units_of_a_task_change_nothing_else(default):
         np.testing.assert_allclose(q.std, unit * p.std, rtol=2e-2)
 
 
+@pytest.mark.thorough
 def test_init_and_step_take_networks():
     f = mrgp.objective(mrgp.MRGPRN(latents=1, inducing_f=8, inducing_w=4), DATA)
     state = mrgp.init(f)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mrgp
+from groups import rest_thorough
 from mrgp.inference.mcmc import draws as drawing
 from mrgp.inference.mcmc import effective_sample_size
 from mrgp.inference.mcmc.target import Target
@@ -97,7 +98,7 @@ def long_enough(method):
     return {"warmup": 200, "samples": 200} if method == "nuts" else {"warmup": 400, "samples": 800}
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", rest_thorough(METHODS, "marginal", "gibbs"))
 def test_hyperparameters_follow_the_grid(method):
     data = data_of()
     chains = draw(two_free(), data, method, **long_enough(method))
@@ -107,7 +108,7 @@ def test_hyperparameters_follow_the_grid(method):
         assert effective_sample_size(draws) > 200
 
 
-@pytest.mark.parametrize("method", ["marginal", "gibbs"])
+@pytest.mark.parametrize("method", rest_thorough(["marginal", "gibbs"], "gibbs"))
 def test_weights_temper_the_likelihood_constants_included(method):
     data, weights = data_of(), {"fine": 0.5, "coarse": 0.2}
     chains = draw(two_free(), data, method, weights=weights, **long_enough(method))
@@ -118,7 +119,7 @@ def test_weights_temper_the_likelihood_constants_included(method):
     assert "composite weight 0.2" in chains.summary()
 
 
-@pytest.mark.parametrize("method", ["marginal", "gibbs"])
+@pytest.mark.parametrize("method", rest_thorough(["marginal", "gibbs"], "marginal"))
 def test_the_dependent_posterior_follows_the_grid(method):
     data = data_of()
     recipe = mrgp.Dependent(two_free(), {"coarse": "fine"})
@@ -127,7 +128,7 @@ def test_the_dependent_posterior_follows_the_grid(method):
         assert within(draws, mean)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", rest_thorough(METHODS, "exact gibbs", "nuts"))
 def test_with_hyperparameters_fixed_the_field_is_the_exact_gaussian(method):
     data, recipe = data_of(), recipe_of()
     where = mrgp.points([[0.0], [3.0], [4.5], [9.0]])
@@ -158,6 +159,7 @@ def test_the_joint_density_is_the_marginal_one_with_a_white_field():
             assert np.isclose(joint + 0.5 * noise @ noise, target.log_marginal(theta))
 
 
+@pytest.mark.thorough
 def test_means_biases_and_boxes_are_sampled_too():
     """All samplers agree on a recipe with everything in it, on other units."""
     rng = np.random.default_rng(1)
@@ -323,6 +325,7 @@ def test_chains_that_disagree_are_warned_of_and_told_once():
     assert len(remarks) == 1
 
 
+@pytest.mark.thorough
 def test_weights_may_be_found_first():
     data = data_of(24)
     with pytest.warns(UserWarning, match="R-hat"):

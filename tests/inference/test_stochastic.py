@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import mrgp
+from groups import rest_thorough
 from mrgp.gp import Moments, Natural
 from mrgp.inference.ascent import _shares
 from mrgp.inference.batches import Batches, batch_sizes
@@ -101,7 +102,7 @@ def test_a_trained_q_and_its_natural_parameters_give_one_bound():
     )
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", rest_thorough([1, 2, 3], 0))
 def test_one_unit_natural_step_from_anywhere_is_the_collapsed_optimum(seed):
     data = dataset()
     objective = mrgp.objective(svgp(), data, WEIGHTS)
@@ -123,7 +124,7 @@ def test_one_unit_natural_step_from_anywhere_is_the_collapsed_optimum(seed):
     np.testing.assert_allclose(float(after), float(highest), atol=1e-6)
 
 
-@pytest.mark.parametrize("size", [6, 11])
+@pytest.mark.parametrize("size", rest_thorough([6, 11], 0))
 def test_the_mean_over_all_batches_is_the_full_bound(size):
     objective = mrgp.objective(svgp(), dataset(n=23 + 1, m=22), WEIGHTS)
     counts = [len(r) for r in objective.records]
@@ -139,6 +140,7 @@ def test_the_mean_over_all_batches_is_the_full_bound(size):
     np.testing.assert_allclose(np.mean(values), full, rtol=1e-10)
 
 
+@pytest.mark.thorough
 def test_svgp_collapsed_and_exact_agree_where_they_should():
     data = dataset()
     at_nodes = np.unique(
@@ -159,6 +161,7 @@ def test_svgp_collapsed_and_exact_agree_where_they_should():
     assert fits[3].history[-1] > fits[1].history[-1] - 0.5
 
 
+@pytest.mark.thorough
 def test_with_nothing_else_to_train_svgp_is_collapsed():
     data = dataset().select("means")
     kernel = mrgp.RBF(lengthscale=mrgp.fixed(1.3), variance=mrgp.fixed(2.0))
@@ -173,6 +176,7 @@ def test_with_nothing_else_to_train_svgp_is_collapsed():
     np.testing.assert_allclose(fits[0].history, fits[1].history)
 
 
+@pytest.mark.thorough
 def test_adam_alone_trains_q_too():
     data = dataset()
     settings = mrgp.Adam(natural=False, steps=600, warm_start=False)
@@ -181,6 +185,7 @@ def test_adam_alone_trains_q_too():
     assert fit.history[0] < fit.history[-1] <= collapsed.history[-1] + 1e-6
 
 
+@pytest.mark.thorough
 def test_adam_climbs_an_exact_evidence():
     data = dataset()
     fit = mrgp.fit(mrgp.MRGP(method="exact"), data, optimiser=mrgp.Adam(rate=0.05))
@@ -201,7 +206,7 @@ def test_batches_take_every_row_once_an_epoch_at_any_time():
     np.testing.assert_array_equal(later, first[3:])
 
 
-@pytest.mark.parametrize("batch", [8, None])
+@pytest.mark.parametrize("batch", rest_thorough([8, None], 0))
 def test_a_fit_resumed_equals_a_fit_in_one_go(tmp_path, batch):
     data = dataset()
     settings = mrgp.Adam(steps=100, batch=batch)
@@ -349,7 +354,7 @@ def test_resume_wants_the_same_data_and_optimiser():
         fit.resume(dataset(), optimiser=mrgp.Adam(rate=0.5))
 
 
-@pytest.mark.parametrize("method", ["svgp", "exact"])
+@pytest.mark.parametrize("method", rest_thorough(["svgp", "exact"], "exact"))
 def test_resume_finds_sources_in_any_order(method):
     data = dataset()
     settings = mrgp.Adam(steps=50)

@@ -98,6 +98,7 @@ def test_the_summary_names_the_parts(fitted):
     assert "1 missing left out" in text
 
 
+@pytest.mark.thorough
 def test_reuse_takes_over_the_parts_whose_data_are_the_same(fitted):
     fine, coarse = sources()
     other = mrgp.Dataset([fine[np.arange(12)], coarse])
@@ -117,6 +118,7 @@ def test_reuse_leaves_parts_of_another_optimiser(fitted):
         assert not any(again.parts[name] is part for name, part in fitted.parts.items())
 
 
+@pytest.mark.thorough
 def test_resume_goes_on_with_parts_at_their_step_limit():
     brief = mrgp.LBFGS(max_steps=2, starts=1, candidates=0)
     begun = mrgp.fit(RECIPE, DATA, optimiser=brief)
@@ -128,6 +130,7 @@ def test_resume_goes_on_with_parts_at_their_step_limit():
     assert resumed.parts["base[fine]"].history[-1] > begun.parts["base[fine]"].history[-1]
 
 
+@pytest.mark.thorough
 def test_a_fit_that_was_stopped_goes_on_to_the_same_end():
     whole = mrgp.fit(RECIPE, DATA)
     stopped = mrgp.fit(RECIPE, DATA, progress=Watched(stop="base[coarse]"))
@@ -143,6 +146,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_end():
     )
 
 
+@pytest.mark.thorough
 def test_the_joint_stage_raises_the_bound_and_bounds_the_noise_of_bases(fitted):
     joint = mrgp.fit(
         dataclasses.replace(RECIPE, schedule="joint", inducing=12),
@@ -157,6 +161,7 @@ def test_the_joint_stage_raises_the_bound_and_bounds_the_noise_of_bases(fitted):
     assert np.isfinite(mrgp.predict(joint, GRID).variance).all()
 
 
+@pytest.mark.thorough
 def test_a_source_apart_from_the_target_is_left_out_with_a_warning():
     fine, coarse = sources(start=60.0)
     with pytest.warns(UserWarning, match=r"do not overlap.*expert\[coarse\] is left out"):
@@ -168,6 +173,7 @@ def test_a_source_apart_from_the_target_is_left_out_with_a_warning():
         mrgp.fit(chain, mrgp.Dataset([fine, coarse]), optimiser=QUICK)
 
 
+@pytest.mark.thorough
 def test_a_base_with_one_observation_works():
     fine, coarse = sources()
     fit = mrgp.fit(RECIPE, mrgp.Dataset([fine, coarse[np.array([3])]]), optimiser=QUICK)
@@ -176,6 +182,7 @@ def test_a_base_with_one_observation_works():
     assert np.all(prediction.variance > 0)
 
 
+@pytest.mark.thorough
 def test_no_lengthscale_ends_below_the_spacing_of_a_coarse_source():
     """Values that alternate look like noise, or like no correlation at all (theory 5.6)."""
     simulated = biased(0)
@@ -229,6 +236,7 @@ def test_weights_of_the_experts_may_come_from_a_function(fitted, tmp_path):
         mrgp.predict(wrong, GRID)
 
 
+@pytest.mark.thorough
 def test_weights_do_not_depend_on_the_units(fitted):
     tiny = mrgp.Dataset(
         [o.replace(y=1e-9 * o.y, units="g/m3") for o in DATA],
@@ -238,6 +246,7 @@ def test_weights_do_not_depend_on_the_units(fitted):
     np.testing.assert_allclose(mrgp.predict(small, GRID).weights["fine"], expected, atol=0.02)
 
 
+@pytest.mark.thorough
 def test_a_base_is_not_taken_over_where_its_known_noise_is_another(fitted):
     fine, coarse = sources()
     sure, unsure = (
@@ -249,6 +258,7 @@ def test_a_base_is_not_taken_over_where_its_known_noise_is_another(fitted):
     assert after.parts["base[coarse]"] is not before.parts["base[coarse]"]
 
 
+@pytest.mark.thorough
 def test_one_value_of_the_target_leaves_the_map_open():
     fine, coarse = sources()
     fit = mrgp.fit(RECIPE, mrgp.Dataset([fine[np.array([2])], coarse]), optimiser=QUICK)
@@ -256,6 +266,7 @@ def test_one_value_of_the_target_leaves_the_map_open():
     assert np.all(found.std > 0.2)
 
 
+@pytest.mark.thorough
 def test_a_part_that_fails_is_named():
     broken = mrgp.RBF(variance=mrgp.fixed(1e308))
     recipe = dataclasses.replace(RECIPE, kernel_base={"coarse": broken})

@@ -228,6 +228,7 @@ def test_shapes_of_any_crs_and_format_have_the_same_predictions(city, tmp_path, 
     np.testing.assert_allclose(first["mean"], mrgp.predict(fit, support).mean, rtol=1e-9)
 
 
+@pytest.mark.thorough
 def test_eastings_and_windows_of_a_source_are_known_where_predictions_are_wanted(workplace, capsys):
     frame = pd.read_csv("sensors.csv", parse_dates=["time"])
     places = geopandas.points_from_xy(frame["lon"], frame["lat"], crs="EPSG:4326").to_crs(27700)
@@ -308,6 +309,7 @@ def test_a_configuration_named_as_the_fit_is_kept(workplace, capsys):
     assert (workplace / "city.mrgp.toml").read_text() == before
 
 
+@pytest.mark.thorough
 def test_auto_chooses_fits_and_predicts(workplace, capsys):
     text = 'inputs = ["time"]\n[sources.s]\nfile = "s.csv"\ny = "v"\nx = ["time"]\n'
     rows = [f"2022-02-19T{h:02}:00,{h * 0.5 + 3}" for h in range(6)]

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import mrgp
+from groups import rest_thorough
 from mrgp.parameters import partition
 from reference import gaussian
 
@@ -69,7 +70,9 @@ def bound(model, data, fit, weights=None):
 
 @pytest.mark.parametrize(
     ("bias", "mean", "weights"),
-    [("none", "constant", {}), ("affine", "linear", {"sensors": 0.5, "totals": 0.25})],
+    rest_thorough(
+        [("none", "constant", {}), ("affine", "linear", {"sensors": 0.5, "totals": 0.25})], 1
+    ),
 )
 def test_exact_evidence_and_posterior_match_the_dense_reference(bias, mean, weights):
     data = mixed_data()
@@ -132,7 +135,10 @@ def test_collapsed_posterior_is_the_optimal_q():
 
 
 @pytest.mark.parametrize(
-    "kind", [mrgp.Matern12, mrgp.Matern32, lambda *a, **k: mrgp.Matern52(*a, product=True, **k)]
+    "kind",
+    rest_thorough(
+        [mrgp.Matern12, mrgp.Matern32, lambda *a, **k: mrgp.Matern52(*a, product=True, **k)], 0
+    ),
 )
 def test_inducing_inputs_at_all_nodes_make_collapsed_exact(kind):
     rng = np.random.default_rng(3)
@@ -164,7 +170,9 @@ def test_auto_is_exact_for_small_and_collapsed_for_large_data():
     assert mrgp.MRGP().build(small).variational is None
 
 
-@pytest.mark.parametrize("strategy", ["kmeans", "grid", "subset", "greedy"])
+@pytest.mark.parametrize(
+    "strategy", rest_thorough(["kmeans", "grid", "subset", "greedy"], "kmeans")
+)
 def test_every_placement_of_inducing_inputs_gives_a_bound_below_the_evidence(strategy):
     data = mixed_data(4)
     exact = mrgp.objective(mrgp.MRGP(mrgp.RBF(), method="exact", priors=False), data)
@@ -184,6 +192,7 @@ def test_every_placement_of_inducing_inputs_gives_a_bound_below_the_evidence(str
         assert float(jax.jit(sparse)(sparse.start)) < float(jax.jit(exact)(exact.start))
 
 
+@pytest.mark.thorough
 def test_greedy_placement_explains_more_than_a_random_subset():
     rng = np.random.default_rng(5)
     x = np.concatenate([rng.normal(0, 0.05, (200, 1)), rng.uniform(-5, 5, (40, 1))])
@@ -198,6 +207,7 @@ def test_greedy_placement_explains_more_than_a_random_subset():
     assert value("greedy") > value("subset")
 
 
+@pytest.mark.thorough
 def test_trained_inducing_inputs_raise_the_bound():
     rng = np.random.default_rng(6)
     x = rng.uniform(0, 10, (80, 1))
@@ -213,6 +223,7 @@ def test_trained_inducing_inputs_raise_the_bound():
     assert best(True) > best(False) + 1.0
 
 
+@pytest.mark.thorough
 def test_bias_is_recovered():
     rng = np.random.default_rng(7)
     x = np.linspace(0, 10, 60)[:, None]
@@ -281,6 +292,7 @@ def test_wrong_fits_name_what_is_there():
         mrgp.fit(mrgp.MRGP(), two)
 
 
+@pytest.mark.thorough
 def test_noise_of_totals_is_recovered_at_any_size_of_region():
     rng = np.random.default_rng(8)
     for width in (0.01, 1.0, 100.0):

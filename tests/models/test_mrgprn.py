@@ -88,6 +88,7 @@ def test_adam_fits_the_linear_model():
     assert np.isfinite(mrgp.predict(found, GRID, task="b").mean).all()
 
 
+@pytest.mark.thorough
 def test_adam_fits_mixtures():
     found = fit(components=2, optimiser=mrgp.Adam(steps=20, warm_start=False))
     assert found.model.q.logits.raw.shape == (2,)
@@ -95,6 +96,7 @@ def test_adam_fits_mixtures():
     assert "a mixture of 2 Gaussians" in found.summary()
 
 
+@pytest.mark.thorough
 def test_with_nothing_to_train_the_posterior_is_still_found():
     held = {
         "kernel_f": mrgp.RBF(mrgp.fixed(1.0)),
@@ -107,6 +109,7 @@ def test_with_nothing_to_train_the_posterior_is_still_found():
         assert np.abs(pred.mean - 9 - np.sin(GRID.x[:, 0]))[:5].max() < 0.2
 
 
+@pytest.mark.thorough
 def test_a_zero_mean_stays_zero_where_the_linear_start_sees_a_sample(monkeypatch):
     monkeypatch.setattr(stages, "FORERUNNER_ROWS", 10)
     found = fit(mean="zero")
@@ -119,6 +122,7 @@ class Impatient(mrgp.inference.Silent):
         raise KeyboardInterrupt
 
 
+@pytest.mark.thorough
 def test_an_interrupted_linear_start_ends_the_fit():
     found = mrgp.fit(mrgp.MRGPRN(**SMALL), DATA, optimiser=QUICK, progress=Impatient())
     assert found.status.code == "interrupted"
@@ -133,6 +137,7 @@ def test_the_objective_starts_with_a_slope():
     assert all(np.abs(np.asarray(m)).max() > 1e-3 for m in means)
 
 
+@pytest.mark.thorough
 def test_lengthscales_given_are_where_a_fit_starts():
     given = mrgp.MRGPRN(latents=2, kernel_f=mrgp.RBF(3.0)).build(DATA)
     assert [float(k.lengthscale.value) for k in given.kernels_f] == pytest.approx([3.0, 3.0])
@@ -147,6 +152,7 @@ def test_shares_inside_a_product_are_trained():
     assert sum(p.trainable for n, p in built.named().items() if n.endswith("variance")) > 3
 
 
+@pytest.mark.thorough
 def test_wide_regions_are_warned_of():
     held = {"kernel_f": mrgp.RBF(mrgp.fixed(0.1))}
     with pytest.warns(UserWarning, match=r"source 'cells'.*10 lengthscales wide along x1"):
@@ -158,6 +164,7 @@ def test_wide_regions_are_warned_of():
         mrgp.predict(found, GRID, task="a", samples=0)
 
 
+@pytest.mark.thorough
 def test_regions_as_centres():
     found = mrgp.fit(mrgp.CenterPoint(mrgp.MRGPRN(**SMALL)), DATA, optimiser=QUICK, progress=None)
     assert np.isfinite(mrgp.predict(found, GRID, task="b", source="cells").std).all()

@@ -104,6 +104,7 @@ def test_lengthscales_of_separable_kernels_are_drawn_and_those_of_a_period_apart
     np.testing.assert_allclose(found["c"], values["kernel.RBF(b, c).lengthscale"][1])
 
 
+@pytest.mark.thorough
 def test_lengthscales_of_the_parts_of_other_models_are_drawn(data):
     steps = {"optimiser": mrgp.LBFGS(max_steps=1), "progress": None, "throw": False}
     deep = mrgp.fit(mrgp.MRDGP(target="sites"), data, **steps)
@@ -112,6 +113,7 @@ def test_lengthscales_of_the_parts_of_other_models_are_drawn(data):
     assert len(lengths(shared)["day"]) == 4
 
 
+@pytest.mark.thorough
 def test_noises_are_in_the_order_of_the_tasks():
     x = mrgp.points(X[:, None], inputs="day")
     several = [

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import mrgp
+from groups import rest_thorough
 from mrgp.datasets import city, fusion
 from mrgp.report import write_report
 from mrgp.report.layout import Grid, Layout
@@ -21,18 +22,35 @@ MOST_SECONDS = 30.0
 KINDS = ("city", "curve", "deep", "london")
 
 
+class Pages(dict):
+    """The pages of all kinds of fits, each written when it is first asked for."""
+
+    def __init__(self, fits, folder):
+        self.fits, self.folder = fits, folder
+
+    def __missing__(self, kind):
+        fits, options = self.fits, {}
+        if kind == "city":
+            options = {"grid": city(0).support[::4]}
+        elif kind == "deep":
+            options = {"data": fits.deep_data}
+        elif kind == "london":
+            held_out = fits.london_data.select(source="laqn")
+            options = {"data": fits.london_data, "held_out": held_out}
+        path = self.folder / f"{kind}.html"
+        write_report(getattr(fits, kind), path, **options)
+        return self.setdefault(kind, path)
+
+
 @pytest.fixture(scope="session")
 def pages(fits, plotly, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pages")
-    paths = {name: folder / f"{name}.html" for name in KINDS}
-    write_report(fits.city, paths["city"], grid=city(0).support[::4])
-    write_report(fits.curve, paths["curve"])
-    write_report(fits.deep, paths["deep"], data=fits.deep_data)
-    held_out = fits.london_data.select(source="laqn")
-    write_report(fits.london, paths["london"], data=fits.london_data, held_out=held_out)
-    return paths
+    return Pages(fits, tmp_path_factory.mktemp("pages"))
 
 
+each_kind = pytest.mark.parametrize("kind", rest_thorough(KINDS, "city"))
+
+
+@pytest.mark.thorough
 @pytest.mark.skipif("MRGP_DATA" not in os.environ, reason="MRGP_DATA names no recorded data")
 def test_the_page_of_recorded_monitors_and_a_model(plotly, opened, tmp_path):
     held = fusion("0", stride=101)
@@ -55,7 +73,7 @@ def test_the_page_of_recorded_monitors_and_a_model(plotly, opened, tmp_path):
     assert opened(path, **PHONE).wide <= 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_a_page_is_complete_in_itself_and_says_nothing_to_the_console(kind, pages, opened):
     shown = opened(pages[kind])
     assert shown.said == []
@@ -75,7 +93,7 @@ def test_no_button_would_send_the_data_away(pages, opened):
     assert policy.startswith("default-src 'none'")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_a_page_is_marked_up_for_all_readers(kind, pages, opened):
     page = opened(pages[kind]).page
     levels = page.evaluate("Array.from(document.querySelectorAll('h1,h2,h3,h4'), (h) => h.tagName)")
@@ -94,7 +112,7 @@ def test_a_page_is_marked_up_for_all_readers(kind, pages, opened):
     assert all(page.evaluate(drawings))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_nothing_is_wider_than_a_phone(kind, pages, opened):
     shown = opened(pages[kind])
     shown.page.set_viewport_size(PHONE)
@@ -157,6 +175,7 @@ def test_pointing_at_a_cell_tells_its_values(fits, pages, opened):
     assert shown.page.evaluate("byId('view').data.length") > 2
 
 
+@pytest.mark.thorough
 def test_the_keyboard_reaches_and_moves_everything(pages, opened):
     page = opened(pages["london"]).page
     page.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
@@ -186,6 +205,7 @@ def test_the_keyboard_reaches_and_moves_everything(pages, opened):
     page.keyboard.press("Home")
 
 
+@pytest.mark.thorough
 def test_the_slider_goes_through_time_with_the_sources_beside(fits, pages, opened):
     shown = opened(pages["london"])
     axes = shown.page.evaluate("[content.grid.x.values, content.grid.y.values]")
@@ -207,6 +227,7 @@ def test_the_slider_goes_through_time_with_the_sources_beside(fits, pages, opene
     assert shown.page.locator("td, th", has_text="<script>").count() > 0
 
 
+@pytest.mark.thorough
 def test_one_input_is_a_curve_with_its_band_and_data(fits, pages, opened):
     shown = opened(pages["curve"])
     shown.page.check("input[value=mean]")
@@ -227,6 +248,7 @@ def test_one_input_is_a_curve_with_its_band_and_data(fits, pages, opened):
     np.testing.assert_allclose(curve, found.exceedance(0.25), atol=1e-4)
 
 
+@pytest.mark.thorough
 def test_a_mixture_is_as_close_as_the_page_says(fits, pages, opened):
     shown = opened(pages["deep"])
     error, most = shown.page.evaluate("[content.fields[0].error, content.fields[0].most]")
@@ -245,6 +267,7 @@ def test_a_mixture_is_as_close_as_the_page_says(fits, pages, opened):
     assert "In sample" in shown.page.inner_text("main")
 
 
+@pytest.mark.thorough
 def test_a_hundred_by_a_hundred_cells_and_three_days_open_at_once(fits, browser, opened, tmp_path):
     east, north = np.linspace(-0.3, 0.1, 100), np.linspace(51.4, 51.6, 100)
     support = degrees(east, north, pd.date_range("2022-02-19", periods=72, freq="h"))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import mrgp
+from groups import rest_thorough
 from mrgp.datasets import biased, dependent
 
 
@@ -19,7 +20,9 @@ def draw(kernel, x, noise, seed):
     return root @ rng.normal(size=len(x)) + noise * rng.normal(size=len(x))
 
 
-@pytest.mark.parametrize(("kind", "kernel"), [("rough", mrgp.Matern12), ("smooth", mrgp.RBF)])
+@pytest.mark.parametrize(
+    ("kind", "kernel"), rest_thorough([("rough", mrgp.Matern12), ("smooth", mrgp.RBF)], 0)
+)
 def test_one_source_gets_one_field_as_rough_as_it_is(kind, kernel):
     x = np.linspace(0.0, 20.0, 250)[:, None]
     choice = mrgp.choose(mrgp.Dataset([observed(x, draw(kind, x, 0.02, 3))]))
@@ -37,6 +40,7 @@ def test_a_few_values_get_the_usual_kernel():
     assert choice.reasons[-1] == "Kernel of sensors: Matern-3/2."
 
 
+@pytest.mark.thorough
 def test_sources_on_another_scale_get_a_scale_and_an_offset():
     recipe, reasons = mrgp.choose(biased(0).data)
     assert isinstance(recipe, mrgp.MRGP)
@@ -57,6 +61,7 @@ def test_a_biased_source_elsewhere_gets_a_line():
     assert "too few for a map: a scale and an offset" in reasons[-1]
 
 
+@pytest.mark.thorough
 def test_two_networks_of_points_see_the_same_places():
     x = np.linspace(0.0, 10.0, 40)[:, None]
     rng = np.random.default_rng(1)
@@ -71,6 +76,7 @@ def test_two_networks_of_points_see_the_same_places():
     assert "well described by a scale and an offset" in reasons[-1]
 
 
+@pytest.mark.thorough
 def test_a_bias_that_bends_gets_a_map():
     x = np.linspace(0.0, 12.0, 60)[:, None]
     rng = np.random.default_rng(2)
@@ -92,6 +98,7 @@ def test_of_sources_that_never_meet_nothing_is_claimed():
     assert choice.reasons[-1].startswith("Neither a bias nor shared errors can be told")
 
 
+@pytest.mark.thorough
 def test_a_coarse_target_is_seen_by_the_points_inside_it():
     x = np.linspace(0.05, 9.95, 50)[:, None]
     cells = mrgp.intervals(np.arange(10.0), np.arange(1.0, 11.0), inputs="x")
@@ -101,6 +108,7 @@ def test_a_coarse_target_is_seen_by_the_points_inside_it():
     assert "10 of the target's 10 values lie where another source sees." in reasons
 
 
+@pytest.mark.thorough
 def test_sources_that_share_errors_are_weighted():
     choice = mrgp.choose(dependent(0, noise=0.5).data)
     assert isinstance(choice.recipe, mrgp.MRGP)

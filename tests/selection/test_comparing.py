@@ -77,6 +77,7 @@ def test_what_compare_takes_is_checked(data):
         mrgp.compare(MODELS, [data])
 
 
+@pytest.mark.thorough
 def test_models_of_a_list_are_named_by_their_class(data):
     brief = [mrgp.MRGP(mrgp.RBF()), mrgp.MRGP(mrgp.Matern12()), mrgp.VBAgg(mrgp.RBF())]
     found = mrgp.compare(brief, data, number=2, by="mse", progress=None)

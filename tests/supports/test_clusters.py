@@ -10,6 +10,7 @@ import shapely
 from hypothesis import given, settings
 
 import mrgp
+from groups import rest_thorough
 from mrgp.supports import Axis
 from mrgp.supports import components as components_module
 from mrgp.supports.components import components
@@ -88,7 +89,7 @@ def test_clusters_are_those_of_all_pairs(layout):
     assert labels_of(supports) == reference.overlap_clusters(supports)
 
 
-@pytest.mark.parametrize("few", [1, 2, 4])
+@pytest.mark.parametrize("few", rest_thorough([1, 2, 4], 1))
 @settings(max_examples=60, deadline=None)
 @given(
     dimension=st.integers(1, 4),

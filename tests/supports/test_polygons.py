@@ -115,6 +115,7 @@ def test_a_rectangle_agrees_with_a_box_under_a_kernel():
     assert np.all(np.divide(errors[0], errors[1]) > 3.5)
 
 
+@pytest.mark.thorough
 def test_the_error_that_the_warning_states_is_about_right():
     shape, lengthscale = SHAPES["triangle"], 0.8
     exact = np.sqrt(moments(mrgp.polygons([shape], spacing=0.05, most=10**4))[0])

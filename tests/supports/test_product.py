@@ -244,6 +244,7 @@ def test_names_and_axes_are_those_of_the_parts():
     np.testing.assert_allclose(moved.bounds[1][:, 2], 24.0 * HOURS.upper[:, 0])
 
 
+@pytest.mark.thorough
 def test_fits_on_products_predict_and_are_saved(tmp_path):
     rng = np.random.default_rng(0)
     x, start = rng.uniform(0, 3, (20, 4, 2)), rng.uniform(0, 3, 20)

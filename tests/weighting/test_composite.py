@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mrgp
+from groups import rest_thorough
 from mrgp import datasets
 from mrgp.data import Scaling
 from mrgp.inference import Problem, Silent
@@ -188,7 +189,7 @@ def test_the_lift_has_the_covariance_of_coordinates_with_the_field(small):
     np.testing.assert_allclose(lifted @ lifted.T, explained, atol=1e-5)
 
 
-@pytest.mark.parametrize(("count", "weight"), [(2, 0.5), (3, 1 / 3)])
+@pytest.mark.parametrize(("count", "weight"), rest_thorough([(2, 0.5), (3, 1 / 3)], 0))
 def test_copies_share_one_weight_among_them(count, weight):
     found = mrgp.composite_weights(WAVE, copies(count), **QUIET)
     assert all(abs(value - weight) < 1e-6 for value in found.values())
@@ -205,6 +206,7 @@ def test_weighted_copies_are_as_sure_as_one():
         assert both.weights == pytest.approx(dict.fromkeys(both.weights, 0.5), abs=1e-6)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:composite_weights. the standard error")
 def test_a_replicate_keeps_its_weight_beside_two_copies():
     weights = np.array(
@@ -223,6 +225,7 @@ def test_a_replicate_keeps_its_weight_beside_two_copies():
     assert replicate > 0.85
 
 
+@pytest.mark.thorough
 def test_sparse_models_weigh_as_exact_ones():
     data = datasets.dependent(0).data
     exact = mrgp.composite_weights(WAVE, data, **QUIET)
@@ -246,6 +249,7 @@ def test_networks_are_weighed_at_the_mean_of_their_weights():
     assert np.all(np.abs(ratio - 1) < 0.1)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:composite_weights. the standard error")
 def test_the_linear_model_of_two_tasks_names_processes_by_both():
     data = tasks_with_a_copy(2.0)
@@ -267,6 +271,7 @@ def tasks_with_a_copy(factor):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:composite_weights. the standard error")
 def test_what_joins_tasks_is_fitted_to_all_of_them():
     model = mrgp.MRGPRN(latents=1, kernel_f=mrgp.RBF(), kernel_w="constant")
@@ -276,6 +281,7 @@ def test_what_joins_tasks_is_fitted_to_all_of_them():
     assert w["W[b]"][0] / w["W[a]"][0] == pytest.approx(-2.0, rel=0.2)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:composite_weights. the standard error")
 def test_networks_of_two_tasks_are_weighed():
     model = mrgp.MRGPRN(latents=1, kernel_f=mrgp.RBF(), inducing_f=15, inducing_w=5)
@@ -291,6 +297,7 @@ def test_a_biased_copy_is_still_a_copy():
     assert found["source 0"] == pytest.approx(0.5, abs=0.02)
 
 
+@pytest.mark.thorough
 def test_regions_taken_for_their_centres_overlap_as_they_did():
     data = datasets.dependent(0).data
     plain = mrgp.composite_weights(WAVE, data, **QUIET)
@@ -433,6 +440,7 @@ def test_wrong_arguments_are_told(arguments, text):
         mrgp.composite_weights(WAVE, datasets.dependent(0).data, **arguments, **QUIET)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("as_users_see_it")
 def test_wrong_models_and_data_are_told():
     data = copies(2)
@@ -494,7 +502,7 @@ def test_curvature_moves_draws_to_the_covariance_that_scores_say(small):
     np.testing.assert_allclose(values, expected, rtol=1e-8)
 
 
-@pytest.mark.parametrize("inducing", [None, 40])
+@pytest.mark.parametrize("inducing", rest_thorough([None, 40], 0))
 def test_the_adjusted_posterior_is_that_of_moved_draws(inducing):
     data = copies(2)
     method = "auto" if inducing is None else "collapsed"
