@@ -133,7 +133,7 @@ class Support(eqx.Module):
         Points(1 mean: x1 2 to 2)
         """
         moved = self.affine(np.ones(self.dimension), -np.asarray(origin))
-        return dataclasses.replace(moved, axes=None, covariates=None)
+        return dataclasses.replace(moved, covariates=None)
 
     @property
     def labels(self) -> dict[str, Any]:
