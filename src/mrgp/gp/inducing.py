@@ -1,5 +1,6 @@
 """Where inducing inputs go: k-means, a grid, a subset, or greedily by conditional variance."""
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
@@ -9,7 +10,6 @@ import numpy as np
 from jaxtyping import Float
 from scipy.cluster.vq import ClusterError, kmeans2
 
-from mrgp._types import AnyArray
 from mrgp.kernels import Kernel
 from mrgp.parameters import Parameter, fixed, real
 from mrgp.supports import Geometry, Midpoint, Sobol, Support
@@ -68,24 +68,23 @@ class Inducing:
         locations = np.asarray(value, dtype=np.float64)
         return cls(max(len(np.atleast_1d(locations)), 1), locations=locations)
 
-
-def place(
-    inducing: Inducing, supports: Sequence[Support], kernel: Kernel, seed: int
-) -> Float[AnyArray, "m d"]:
-    """Choose inducing inputs among the nodes of supports, all in centred coordinates."""
-    rng = np.random.default_rng(seed)
-    geometry = Geometry.of(supports)
-    candidates = _candidates(supports, rng)
-    number = inducing.number or (FEW if candidates.shape[1] == 1 else MANY)
-    if inducing.strategy == "grid":
-        return _grid(candidates, number, geometry)
-    if len(candidates) <= number:
-        return candidates
-    if inducing.strategy == "subset":
+    def choose(self, supports: Sequence[Support], kernel: Kernel, seed: int) -> np.ndarray:
+        """Choose inducing inputs among the nodes of supports, all in centred coordinates."""
+        rng = np.random.default_rng(seed)
+        geometry, candidates = Geometry.of(supports), _candidates(supports, rng)
+        number = self.number or (FEW if candidates.shape[1] == 1 else MANY)
+        if self.strategy == "grid":
+            return _grid(candidates, number, geometry)
+        if len(candidates) <= number:
+            return candidates
+        if self.strategy == "greedy":
+            return _greedy(candidates, number, kernel)
+        if self.strategy == "kmeans":
+            scaled = candidates / geometry.extent
+            with contextlib.suppress(ClusterError):
+                centres, _ = kmeans2(scaled, number, minit="++", missing="raise", rng=rng)
+                return centres * geometry.extent
         return candidates[np.sort(rng.choice(len(candidates), number, replace=False))]
-    if inducing.strategy == "greedy":
-        return _greedy(candidates, number, kernel)
-    return _kmeans(candidates, number, geometry, rng)
 
 
 def start_locations(
@@ -99,7 +98,7 @@ def start_locations(
     [[2.0]]
     """
     if inducing.locations is None:
-        locations = np.asarray(place(inducing, supports, kernel, seed))
+        locations = inducing.choose(supports, kernel, seed)
     else:
         locations = np.asarray(inducing.locations, np.float64)
         if locations.shape[1] != supports[0].dimension:
@@ -128,17 +127,6 @@ def _candidates(supports: Sequence[Support], rng: np.random.Generator) -> np.nda
             used = used[rng.choice(len(used), share, replace=False)]
         nodes.append(used)
     return np.unique(np.concatenate(nodes), axis=0)
-
-
-def _kmeans(
-    candidates: np.ndarray, number: int, geometry: Geometry, rng: np.random.Generator
-) -> np.ndarray:
-    scaled = candidates / geometry.extent
-    try:
-        centres, _ = kmeans2(scaled, number, minit="++", missing="raise", rng=rng)
-    except ClusterError:
-        return candidates[np.sort(rng.choice(len(candidates), number, replace=False))]
-    return centres * geometry.extent
 
 
 def _grid(candidates: np.ndarray, number: int, geometry: Geometry) -> np.ndarray:

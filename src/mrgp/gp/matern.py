@@ -86,7 +86,7 @@ def _shares(lower: Values, upper: Values, low: Values, shared: Values, high: Val
 _POINT = (1.0, 0.0, 0.0)
 
 
-def _gap(profile: Profile, g: Values, first: Triple, second: tuple[Any, Any, Any]) -> Values:
+def _gap(profile: Profile, g: Values, first: Triple, second: tuple[Any, ...]) -> Values:
     """Average the profile over two intervals, given by their moments, a gap g apart."""
     (m0, m1, m2), (w0, w1, w2) = first, second
     _, p0, p1, p2 = profile

@@ -53,7 +53,8 @@ def bind_positive(
     if isinstance(value, Parameter):
         return value
     if not binding.priors:
-        return positive(start, **(limits | {"ceiling": np.inf}))
+        limits.pop("ceiling", None)
+        return positive(start, **limits)
     return positive(start, LogNormal(*map(np.asarray, prior)), **limits)
 
 

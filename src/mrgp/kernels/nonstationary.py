@@ -24,7 +24,7 @@ class InnerProduct(LeafKernel):
     `origin` is in the user's coordinates; a fit takes the centre of the data unless it is given.
     """
 
-    held: eqx.AbstractClassVar[str]
+    held: ClassVar[str]
     weight_variance: Open = eqx.field(default=None, kw_only=True)
     origin: Open = eqx.field(default=None, kw_only=True)
 

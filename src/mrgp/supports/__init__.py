@@ -3,10 +3,9 @@
 from mrgp.supports.axes import Axis, same_turn
 from mrgp.supports.clusters import Clusters, overlap_clusters
 from mrgp.supports.concat import concat
-from mrgp.supports.congruence import Shapes, congruent
+from mrgp.supports.congruence import Shapes, congruent, shared_places
 from mrgp.supports.covariates import Field, Grid, extend_all, same_fields
 from mrgp.supports.geometry import Geometry, bounds_of
-from mrgp.supports.places import shared_places
 from mrgp.supports.polygons import Polygons, polygons
 from mrgp.supports.product import Products, product
 from mrgp.supports.quadrature import DEFAULT_RULE, GaussLegendre, Midpoint, Rule, Sobol, along

@@ -158,8 +158,8 @@ def _regions(support: Support, number: int) -> _Regions:
     plane = tuple(own[d] for d in some.plane)
     groups = tuple(columns for _, columns in members)
     lower, upper, used = all_combinations([part[:3] for part, _ in members])
-    corners = (placed(corner, groups) for corner in (lower, upper))
-    return _Regions(*corners, np.logical_and.reduce(used), some.shapes, plane)
+    lower, upper = (np.asarray(placed(corner, groups)) for corner in (lower, upper))
+    return _Regions(lower, upper, np.logical_and.reduce(used), some.shapes, plane)
 
 
 def _member(support: Support, number: int) -> _Regions:

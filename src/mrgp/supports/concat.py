@@ -9,7 +9,7 @@ from mrgp.supports.covariates import same_fields
 from mrgp.supports.polygons import Polygons, concat_polygons
 from mrgp.supports.product import Products
 from mrgp.supports.regions import join_nodes
-from mrgp.supports.support import Boxes, Origin, Points, Rectangular, Support, from_bounds
+from mrgp.supports.support import Boxes, Nodes, Origin, Points, Rectangular, Support, from_bounds
 
 
 def concat(*supports: Support) -> Support:
@@ -32,8 +32,9 @@ def concat(*supports: Support) -> Support:
             )
     for other in supports[1:]:
         _check_pair(supports[0], other)
-    if all(isinstance(s, Polygons) for s in supports):
-        return concat_polygons(supports)
+    polygons = [s for s in supports if isinstance(s, Polygons)]
+    if len(polygons) == len(supports):
+        return concat_polygons(polygons)
     if any(isinstance(s, Products) for s in supports):
         return _concat_products(supports)
     if all(isinstance(s, Rectangular) for s in supports):
@@ -75,8 +76,8 @@ def require_same_axes(first: Support, other: Support, where: str) -> None:
 
 def _joint_origin(supports: Sequence[Support]) -> Origin | None:
     """Return the regions that all the nodes were laid out in, where these can be joined."""
-    origins = [getattr(support, "origin", None) for support in supports]
-    if None in origins:
+    origins = [s.origin for s in supports if isinstance(s, Nodes) and s.origin is not None]
+    if len(origins) < len(supports):
         return None
     try:
         return Origin(concat(*(origin.regions for origin in origins)))

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.interpolate import RegularGridInterpolator
 
-from mrgp.supports.axes import Axis, same_turn
+from mrgp.supports.axes import same_turn
 from mrgp.supports.product import of_parts
 from mrgp.supports.quadrature import Midpoint, Rule
 from mrgp.supports.regions import check_inputs
@@ -200,7 +200,10 @@ class Field:
         columns = self.columns(support)
         x = np.asarray(apart.nodes.x)[..., [apart.used.index(d) for d in columns]]
         flat = x.reshape(-1, x.shape[-1])
-        values = self._look_up(flat, support, columns) if self.on_grid else self._call(flat)
+        if isinstance(self.source, Grid):
+            values = self.source(self._physical(flat, self.source, support, columns))
+        else:
+            values = self._call(flat)
         values = values.reshape(*x.shape[:-1], len(self.names))
         counts = np.asarray(apart.nodes.weights) != 0
         counts |= ~counts.any(1, keepdims=True)
@@ -208,15 +211,32 @@ class Field:
         first = np.take_along_axis(values, np.argmax(counts, 1)[:, None, None], 1)
         return np.where(counts[..., None], values, first)
 
-    def _look_up(
-        self, x: Float[np.ndarray, "k c"], support: Support, columns: Columns
-    ) -> Float[np.ndarray, "k f"]:
-        """Find places in the grid, in the dates and degrees that their numbers stand for."""
+    def _physical(
+        self, x: Float[np.ndarray, "k c"], grid: Grid, support: Support, columns: Columns
+    ) -> Float[np.ndarray, "k c"]:
+        """Return the dates and degrees that numbers of some columns of a support stand for."""
         found = []
         for i, d in enumerate(columns):
-            where = f"{self.label}, input {support.input_names[d]!r}"
-            found.append(_physical(x[:, i], support.input_axes[d], self.source, i, where))
-        return self.source(np.stack(found, -1))
+            axis, where = support.input_axes[d], f"{self.label}, input {support.input_names[d]!r}"
+            timed = axis is not None and axis.quantity == "time"
+            if grid.dated[i] and not timed:
+                raise ValueError(
+                    f"{where}: the grid has dates, but the support's numbers have no time axis."
+                    " Make the support with mrgp.from_frame, or turn the grid's dates into the same"
+                    " numbers."
+                )
+            if timed and not grid.dated[i]:
+                raise ValueError(
+                    f"{where}: the support has dates, but the grid has plain numbers. Give the grid"
+                    " dates, as grid.assign_coords({...: pandas.to_datetime(...)})."
+                )
+            values = x[:, i] if axis is None else axis.physical(x[:, i])
+            if axis is not None and axis.quantity == "longitude":
+                # Grids count degrees from -180 or from 0: the same place is a turn away.
+                centres = grid.coordinates[i]
+                values = same_turn(values, 0.5 * (centres[0] + centres[-1]))
+            found.append(values)
+        return np.stack(found, -1)
 
     def _call(self, x: Float[np.ndarray, "k c"]) -> Float[np.ndarray, "k f"]:
         values = np.asarray(self.source(x), dtype=np.float64)
@@ -316,7 +336,7 @@ def _from_xarray(source: Any, names: Any, inputs: Any, method: str) -> Field:
     stack = np.stack([a.transpose(*dims).values.astype(np.float64) for a in arrays])
     coordinates, dated = zip(*(_coordinate(arrays[0], dim) for dim in dims), strict=True)
     order = [np.argsort(c) for c in coordinates]
-    stack = stack[np.ix_(range(len(stack)), *order)]
+    stack = stack[np.ix_(np.arange(len(stack)), *order)]
     ascending = tuple(c[o] for c, o in zip(coordinates, order, strict=True))
     return Field(names, dims, Grid(ascending, dated, stack, method))
 
@@ -358,28 +378,6 @@ def _coordinate(array: Any, dim: str) -> tuple[Float[np.ndarray, " g"], bool]:
             " that are there twice or have none."
         )
     return coordinate, dated
-
-
-def _physical(column: np.ndarray, axis: Axis | None, grid: Grid, d: int, where: str) -> np.ndarray:
-    """Return what numbers of an input stand for, as dimension d of a grid has it."""
-    timed = axis is not None and axis.quantity == "time"
-    if grid.dated[d] and not timed:
-        raise ValueError(
-            f"{where}: the grid has dates, but the support's numbers have no time axis. Make the"
-            " support with mrgp.from_frame, or turn the grid's dates into the same numbers."
-        )
-    if timed and not grid.dated[d]:
-        raise ValueError(
-            f"{where}: the support has dates, but the grid has plain numbers. Give the grid dates,"
-            f" as grid.assign_coords({{...: pandas.to_datetime(...)}})."
-        )
-    if axis is None:
-        return column
-    values = axis.physical(column)
-    if axis.quantity != "longitude":
-        return values
-    # Grids count degrees from -180 or from 0: the same place is a turn away.
-    return same_turn(values, 0.5 * (grid.coordinates[d][0] + grid.coordinates[d][-1]))
 
 
 def _into_range(column: np.ndarray, centres: np.ndarray) -> np.ndarray:

@@ -126,9 +126,9 @@ class Products(Support):
             chosen = tuple(i for i, d in enumerate(columns) if d in along)
             pieces.append(part.atoms(chosen, rule_along(rule, columns))[:3])
         lower, upper, weights = all_combinations(pieces)
-        corners = (placed(corner, self.columns) for corner in (lower, upper))
+        lower, upper = placed(lower, self.columns), placed(upper, self.columns)
         flat = tuple(f or d in along for d, f in enumerate(self.pointlike))
-        return Atoms(*corners, _multiplied(weights), flat)
+        return Atoms(lower, upper, _multiplied(weights), flat)
 
 
 def placed(arrays: Sequence[AnyArray], columns: Partition) -> AnyArray:

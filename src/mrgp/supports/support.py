@@ -133,7 +133,7 @@ class Support(eqx.Module):
         Points(1 mean: x1 2 to 2)
         """
         moved = self.affine(np.ones(self.dimension), -np.asarray(origin))
-        return dataclasses.replace(moved, axes=None, covariates=None)
+        return dataclasses.replace(moved, covariates=None)
 
     @property
     def labels(self) -> dict[str, Any]:
@@ -281,8 +281,8 @@ class Rectangular(Support):
         unit, share = rule.on_unit_cube(tuple((flat | ~chosen).tolist()))
         x = lower + (upper - lower) * unit[None, :, :]
         where = x.__array_namespace__().where
-        sides = (where(chosen[None, None, :], x, side) for side in (lower, upper))
-        return Atoms(*sides, weights * share[None, :], tuple((flat | chosen).tolist()))
+        lower, upper = (where(chosen[None, None, :], x, side) for side in (lower, upper))
+        return Atoms(lower, upper, weights * share[None, :], tuple((flat | chosen).tolist()))
 
 
 class Points(Rectangular):
@@ -328,7 +328,7 @@ class Boxes(Rectangular):
 
 
 def from_bounds(
-    form: type[Rectangular], bounds: Bounds, weights: Vector, flat: tuple[bool, ...], **labels: Any
+    form: type[Support], bounds: Bounds, weights: Vector, flat: tuple[bool, ...], **labels: Any
 ) -> Rectangular:
     """Make points, or boxes, from their corners."""
     if issubclass(form, Points):
