@@ -13,7 +13,7 @@ from mrgp.io.columns import WHERE, as_list, is_several, order_of
 from mrgp.io.quantities import restore
 from mrgp.io.sides import Side, sides_of, support_of
 from mrgp.prediction import Prediction
-from mrgp.supports import Kind, Support, polygons, product, same_turn
+from mrgp.supports import Kind, Products, Support, polygons, product, same_turn
 
 
 def from_frame(
