@@ -8,7 +8,7 @@ import numpy as np
 from mrgp.supports.covariates import same_fields
 from mrgp.supports.polygons import Polygons, concat_polygons
 from mrgp.supports.product import Products
-from mrgp.supports.regions import join_nodes
+from mrgp.supports.regions import join_nodes, require_supports
 from mrgp.supports.support import Boxes, Nodes, Origin, Points, Rectangular, Support, from_bounds
 
 
@@ -25,11 +25,7 @@ def concat(*supports: Support) -> Support:
     """
     if not supports:
         raise ValueError("concat needs at least one support.")
-    for support in supports:
-        if not isinstance(support, Support):
-            raise TypeError(
-                f"concat takes supports, as concat(a, b); got {type(support).__name__}."
-            )
+    require_supports(supports, "concat")
     for other in supports[1:]:
         _check_pair(supports[0], other)
     polygons = [s for s in supports if isinstance(s, Polygons)]
