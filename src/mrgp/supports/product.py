@@ -17,16 +17,14 @@ from mrgp.supports.quadrature import along as rule_along
 from mrgp.supports.regions import check_inputs, require_supports
 from mrgp.supports.support import (
     Atoms,
-    Boxes,
     Columns,
     Kind,
     Members,
     Partition,
     PerInput,
-    Points,
     Rectangular,
     Support,
-    from_bounds,
+    like,
 )
 
 
@@ -216,5 +214,4 @@ def _join_boxes(parts: tuple[Support, ...], labels: dict[str, Any]) -> Support:
     lower, upper = (np.concatenate([p.bounds[side] for p in parts], 1) for side in (0, 1))
     total = _multiplied(np.asarray(p.total) for p in parts)
     flat = tuple(f for p in parts for f in p.pointlike)
-    form = Points if all(isinstance(p, Points) for p in parts) else Boxes
-    return from_bounds(form, (lower, upper), total, flat, **labels)
+    return like(parts, (lower, upper), total, flat, **labels)
