@@ -87,7 +87,8 @@ def _variance(mean: "_Mean", atoms: Atoms) -> Float[Array, " n"]:
 
     def chunk(lower: Array, upper: Array, weights: Array) -> Array:
         if nodes == 1:
-            return weights[:, 0] ** 2 * mean(lower[:, 0], upper[:, 0])
+            own = lower[:, 0], upper[:, 0]
+            return weights[:, 0] ** 2 * mean(*own, *own)
         # Pairs of nodes are symmetric: blocks off the diagonal count twice.
         total = jnp.zeros(weights.shape[0])
         for i, j in itertools.combinations_with_replacement(blocks, 2):
@@ -219,17 +220,13 @@ class _Mean:
         """Return how many rows of so many pairs of boxes stay in cache."""
         return rows_at_a_time(width, self.share)
 
-    def __call__(
-        self, lower: Array, upper: Array, lower2: Array | None = None, upper2: Array | None = None
-    ) -> Array:
-        """Average over boxes and others, or over boxes and themselves where none are given."""
+    def __call__(self, lower: Array, upper: Array, lower2: Array, upper2: Array) -> Array:
+        """Average over boxes and others, or over boxes and themselves where both are the same."""
         if isinstance(self.kernel, Kernel):
-            return self.kernel.pair(lower, lower if lower2 is None else lower2)
-        first = second = _intervals(lower, upper, self.flat)
-        shape = lower.shape[:-1]
-        if lower2 is not None and upper2 is not None:
-            second = _intervals(lower2, upper2, self.other)
-            shape = jnp.broadcast_shapes(shape, lower2.shape[:-1])
+            return self.kernel.pair(lower, lower2)
+        first = _intervals(lower, upper, self.flat)
+        second = first if lower2 is lower else _intervals(lower2, upper2, self.other)
+        shape = jnp.broadcast_shapes(lower.shape[:-1], lower2.shape[:-1])
         values = (self._term(term, first, second) for term in self.kernel)
         return jnp.broadcast_to(functools.reduce(jnp.add, values), shape)
 

@@ -108,6 +108,15 @@ class Kernel(eqx.Module):
     __rmul__ = __mul__
 
 
+def _as_dims(dims: Any) -> Dims:
+    if dims is None:
+        return None
+    dims = (dims,) if isinstance(dims, int | str) else tuple(dims)
+    if not dims or not all(isinstance(d, int | str) for d in dims):
+        raise ValueError(f"dims= takes input names or numbers; got {dims}.")
+    return dims
+
+
 class LeafKernel(Kernel):
     """A kernel that is not made of others: it has a variance and sees some of the inputs.
 
@@ -118,9 +127,7 @@ class LeafKernel(Kernel):
     """
 
     variance: Open = eqx.field(default=None, kw_only=True)
-    dims: Dims = eqx.field(
-        static=True, default=None, kw_only=True, converter=lambda dims: _as_dims(dims)
-    )
+    dims: Dims = eqx.field(static=True, default=None, kw_only=True, converter=_as_dims)
 
     def __check_init__(self) -> None:
         for name, (bound, words) in _SIGNS.items():
@@ -346,15 +353,6 @@ def _all_numbers(value: Any, bound: np.ufunc) -> bool:
         return True
     numbers = np.asarray(value)
     return numbers.dtype.kind in "fiu" and bool(np.all(np.isfinite(numbers) & bound(numbers, 0)))
-
-
-def _as_dims(dims: Any) -> Dims:
-    if dims is None:
-        return None
-    dims = (dims,) if isinstance(dims, int | str) else tuple(dims)
-    if not dims or not all(isinstance(d, int | str) for d in dims):
-        raise ValueError(f"dims= takes input names or numbers; got {dims}.")
-    return dims
 
 
 def _rows(x: Any, name: str) -> np.ndarray:

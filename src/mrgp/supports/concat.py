@@ -8,8 +8,8 @@ import numpy as np
 from mrgp.supports.covariates import same_fields
 from mrgp.supports.polygons import Polygons, concat_polygons
 from mrgp.supports.product import Products
-from mrgp.supports.regions import join_nodes
-from mrgp.supports.support import Boxes, Nodes, Origin, Points, Rectangular, Support, from_bounds
+from mrgp.supports.regions import join_nodes, require_supports
+from mrgp.supports.support import Boxes, Nodes, Origin, Rectangular, Support, like
 
 
 def concat(*supports: Support) -> Support:
@@ -25,11 +25,7 @@ def concat(*supports: Support) -> Support:
     """
     if not supports:
         raise ValueError("concat needs at least one support.")
-    for support in supports:
-        if not isinstance(support, Support):
-            raise TypeError(
-                f"concat takes supports, as concat(a, b); got {type(support).__name__}."
-            )
+    require_supports(supports, "concat")
     for other in supports[1:]:
         _check_pair(supports[0], other)
     polygons = [s for s in supports if isinstance(s, Polygons)]
@@ -90,8 +86,7 @@ def _concat_boxes(supports: tuple[Support, ...]) -> Support:
     lower, upper = (np.concatenate([s.bounds[side] for s in supports]) for side in (0, 1))
     total = np.concatenate([s.total for s in supports])
     flat = tuple((lower == upper).all(0).tolist())
-    form = Points if all(isinstance(s, Points) for s in supports) else Boxes
-    return from_bounds(form, (lower, upper), total, flat, **supports[0].labels)
+    return like(supports, (lower, upper), total, flat, **supports[0].labels)
 
 
 def _concat_products(supports: tuple[Support, ...]) -> Support:

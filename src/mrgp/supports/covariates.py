@@ -19,7 +19,7 @@ from mrgp.supports.support import (
     Origin,
     Rectangular,
     Support,
-    from_bounds,
+    like,
 )
 
 FIELD_RULE = Midpoint(5)
@@ -281,7 +281,7 @@ class _Apart(NamedTuple):
             lower, upper = (np.concatenate([bound, extra], 1) for bound in support.bounds)
             flat = (*support.pointlike, *(True,) * new)
             weights = nodes.weights[:, 0]
-            return from_bounds(type(support), (lower, upper), weights, flat, **labels)
+            return like([support], (lower, upper), weights, flat, **labels)
         if not self.others:
             return dataclasses.replace(nodes, **labels)
         columns = (*self.used, *range(own, own + new))

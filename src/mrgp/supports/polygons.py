@@ -1,6 +1,7 @@
 """Polygons: districts, catchments, footprints, averaged over the pieces a grid cuts them into."""
 
 import dataclasses
+import functools
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -59,7 +60,12 @@ class Polygons(Nodes):
         field, outlines = Field.of(source, "weight", inputs, method), self.outlines
         if outlines is not None:
             outlines = dataclasses.replace(outlines, densities=(*outlines.densities, field))
-        return dataclasses.replace(self, weights=_under(field, self), outlines=outlines)
+        return dataclasses.replace(self._under(field), outlines=outlines)
+
+    def _under(self, density: Field) -> "Polygons":
+        """Multiply the weights of the nodes by a density there."""
+        weights = np.asarray(density.weight(self).atoms().weights)
+        return dataclasses.replace(self, weights=weights)
 
     def refine(self, spacing: float | None = None, *, most: int = MOST_REFINED) -> "Polygons":
         """Return the same polygons with more nodes, to see whether these are enough.
@@ -84,9 +90,7 @@ class Polygons(Nodes):
         steps = 0.5 * np.asarray(self.spacing) if spacing is None else spacing
         steps = _check_spacing(steps, len(self), "refine")
         made = _make(self.outlines, steps, most, "refine", self.labels)
-        for field in self.outlines.densities:
-            made = dataclasses.replace(made, weights=_under(field, made))
-        return made
+        return functools.reduce(Polygons._under, self.outlines.densities, made)
 
 
 def polygons(
@@ -153,11 +157,6 @@ def concat_polygons(parts: Sequence[Polygons]) -> Polygons:
         stale = any(o.stale for o in kept)
         joined = Outlines(shapes, np.concatenate(factor), kept[0].densities, stale)
     return Polygons(nodes.x, nodes.weights, spacing, lower, upper, joined, **first.labels)
-
-
-def _under(density: Field, support: Polygons) -> np.ndarray:
-    """Return the weights of the nodes times a density there."""
-    return np.asarray(density.weight(support).atoms().weights)
 
 
 def _make(

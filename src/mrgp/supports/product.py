@@ -14,19 +14,17 @@ import numpy as np
 from mrgp._types import AnyArray, Inputs, Vector
 from mrgp.supports.quadrature import DEFAULT_RULE, Rule
 from mrgp.supports.quadrature import along as rule_along
-from mrgp.supports.regions import check_inputs
+from mrgp.supports.regions import check_inputs, require_supports
 from mrgp.supports.support import (
     Atoms,
-    Boxes,
     Columns,
     Kind,
     Members,
     Partition,
     PerInput,
-    Points,
     Rectangular,
     Support,
-    from_bounds,
+    like,
 )
 
 
@@ -113,12 +111,7 @@ class Products(Support):
             for piece, group, share in zip(pieces, partition, shares, strict=True):
                 if share:
                     piece.append((next(local), tuple(group.index(columns[d]) for d in share)))
-        return tuple(
-            piece[0][0]
-            if len(piece) == 1
-            else of_parts(piece, {"kind": _joint_kind(p for p, _ in piece)})
-            for piece in pieces
-        )
+        return tuple(of_parts(piece, {"kind": _joint_kind(piece)}) for piece in pieces)
 
     def atoms(self, along: Columns = (), rule: Rule = DEFAULT_RULE) -> Atoms:
         pieces = []
@@ -162,31 +155,34 @@ def product(first: Any, second: Any, *others: Any, inputs: Any = None) -> Suppor
     Boxes(1 mean: lon 0 to 0; lat 51.5 to 51.5; x3 0 to 24, width 24)
     """
     parts = (first, second, *others)
-    for part in parts:
-        if not isinstance(part, Support):
-            raise TypeError(f"product takes supports, as product(a, b); got {type(part).__name__}.")
-        if part.covariates is not None:
-            raise ValueError(
-                "product: add covariates after taking the product, with_covariates(...) last."
-            )
+    require_supports(parts, "product")
+    if any(part.covariates is not None for part in parts):
+        raise ValueError(
+            "product: add covariates after taking the product, with_covariates(...) last."
+        )
     parts = _as_long_as_one_another(parts)
     edges = np.cumsum([0, *(p.dimension for p in parts)])
-    columns = [tuple(range(a, b)) for a, b in itertools.pairwise(edges)]
+    columns = (tuple(range(a, b)) for a, b in itertools.pairwise(edges))
+    members = list(zip(parts, columns, strict=True))
     if inputs is None and any(part.inputs for part in parts):
         # Inputs without a name go by their place in the product.
-        places = zip(parts, columns, strict=True)
-        inputs = [name for p, c in places for name in p.inputs or (f"x{d + 1}" for d in c)]
+        inputs = [name for p, c in members for name in p.inputs or (f"x{d + 1}" for d in c)]
     names = check_inputs(inputs, int(edges[-1]), "product")
     axes = tuple(axis for part in parts for axis in part.input_axes)
-    labels = {"inputs": names, "kind": _joint_kind(parts), "axes": axes if any(axes) else None}
+    labels = {"inputs": names, "kind": _joint_kind(members), "axes": axes if any(axes) else None}
     if all(isinstance(p, Rectangular) for p in parts):
         return _join_boxes(parts, labels)
-    bare = (dataclasses.replace(p, inputs=None, axes=None) for p in parts)
-    return of_parts(zip(bare, columns, strict=True), labels)
+    bare = [(dataclasses.replace(p, inputs=None, axes=None), c) for p, c in members]
+    return of_parts(bare, labels)
 
 
-def of_parts(pieces: Iterable[tuple[Support, Columns]], labels: dict[str, Any]) -> Products:
-    """Make a product of supports of some columns each; the parts of products become its own."""
+def of_parts(pieces: Sequence[tuple[Support, Columns]], labels: dict[str, Any]) -> Support:
+    """Make a product of supports of some columns each; the parts of products become its own.
+
+    One alone is its own product.
+    """
+    if len(pieces) == 1:
+        return pieces[0][0]
     members = [
         (part, tuple(columns[d] for d in own))
         for piece, columns in pieces
@@ -209,14 +205,13 @@ def _as_long_as_one_another(parts: tuple[Support, ...]) -> tuple[Support, ...]:
     return tuple(p if len(p) == count else p[np.zeros(count, dtype=int)] for p in parts)
 
 
-def _joint_kind(parts: Iterable[Support]) -> Kind:
+def _joint_kind(pieces: Iterable[tuple[Support, Columns]]) -> Kind:
     """Return the kind of a product: a sum where one of its parts is."""
-    return "sum" if any(part.kind == "sum" for part in parts) else "mean"
+    return "sum" if any(part.kind == "sum" for part, _ in pieces) else "mean"
 
 
 def _join_boxes(parts: tuple[Support, ...], labels: dict[str, Any]) -> Support:
     lower, upper = (np.concatenate([p.bounds[side] for p in parts], 1) for side in (0, 1))
     total = _multiplied(np.asarray(p.total) for p in parts)
     flat = tuple(f for p in parts for f in p.pointlike)
-    form = Points if all(isinstance(p, Points) for p in parts) else Boxes
-    return from_bounds(form, (lower, upper), total, flat, **labels)
+    return like(parts, (lower, upper), total, flat, **labels)

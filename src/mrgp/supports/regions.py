@@ -201,3 +201,10 @@ def require_finite(array: np.ndarray, name: str, where: str) -> np.ndarray:
             f" first in row {np.argmax(bad)}. Drop those rows or fill them in."
         )
     return array
+
+
+def require_supports(values: Sequence[Any], where: str) -> None:
+    """Refuse what is no support."""
+    for item in values:
+        if not isinstance(item, Support):
+            raise TypeError(f"{where} takes supports, as {where}(a, b); got {type(item).__name__}.")

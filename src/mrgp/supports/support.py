@@ -2,7 +2,7 @@
 
 import abc
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -268,7 +268,7 @@ class Rectangular(Support):
         for columns in partition:
             lower, upper = (bound[:, list(columns)] for bound in self.bounds)
             flat = tuple(self.pointlike[d] for d in columns)
-            made.append(from_bounds(type(self), (lower, upper), weights, flat, kind=self.kind))
+            made.append(like([self], (lower, upper), weights, flat, kind=self.kind))
             weights = ones
         return tuple(made)
 
@@ -327,11 +327,11 @@ class Boxes(Rectangular):
         return self.flat
 
 
-def from_bounds(
-    form: type[Support], bounds: Bounds, weights: Vector, flat: tuple[bool, ...], **labels: Any
+def like(
+    parts: Iterable[Support], bounds: Bounds, weights: Vector, flat: tuple[bool, ...], **labels: Any
 ) -> Rectangular:
-    """Make points, or boxes, from their corners."""
-    if issubclass(form, Points):
+    """Make points from points, and boxes where there are boxes among them."""
+    if all(isinstance(part, Points) for part in parts):
         return Points(bounds[0], weights, **labels)
     return Boxes(*bounds, weights, flat, **labels)
 
