@@ -135,7 +135,7 @@ def test_an_outside_model_is_saved_scored_compared_and_told(fit, tmp_path):
     assert "one level, known to" in again.summary()
     scores = mrgp.evaluate(mrgp.predict(fit, mrgp.points(X), source="sites", noise=True), Y)
     assert scores["rmse"] == pytest.approx(np.std(Y), rel=0.1)
-    table = mrgp.compare({"constant": ConstantRecipe()}, DATA, folds=3)
+    table = mrgp.compare({"constant": ConstantRecipe()}, DATA, number=3)
     assert "constant" in str(table)
 
 

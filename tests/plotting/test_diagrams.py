@@ -117,7 +117,7 @@ def test_constant_and_positive_weights_are_told_apart():
 def test_a_tree_is_the_recipes_plan():
     model, data = CASES["deep tasks"]
     found, plan = diagram_of(model, data), model.plan(data)
-    for node in plan.nodes:
+    for node in plan.branches:
         assert found[node.name].kind == ("gp" if node.parent is None else "layer")
         if node.parent is not None:
             assert (node.parent, node.name) in found.arrows

@@ -187,7 +187,7 @@ def test_an_exact_fit_keeps_its_data_and_draws_its_diagram(fit, data):
 
 
 def test_a_fit_without_its_data_asks_for_them(fit, data):
-    bare = dataclasses.replace(fit, treatment="adjusted")
+    bare = dataclasses.replace(fit, records=None)
     assert bare.kept_data() is None
     with pytest.raises(ValueError, match=r"give them, as fit.diagram\(data\)"):
         bare.diagram()

@@ -78,6 +78,14 @@ class Config(BaseModel):
     weights: Literal["auto"] | dict[str, float] | None = None
     key: int = Field(default=0, ge=0)
 
+    @field_validator("model", mode="before")
+    @classmethod
+    def check_model(cls, model: Any) -> Any:
+        """Say where weights stand."""
+        if isinstance(model, dict) and "weights" in model:
+            raise ValueError("weights = has no meaning here; weights = stands before the tables")
+        return model
+
     @field_validator("weights")
     @classmethod
     def check_weights(cls, weights: Any, info: Any) -> Any:

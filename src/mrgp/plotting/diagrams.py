@@ -54,7 +54,7 @@ class Diagram:
         self.arrows += [(start, name) for start in after]
 
 
-def diagram_of(model: Recipe, data: Dataset) -> Diagram:
+def diagram_of(model: Any, data: Dataset) -> Diagram:
     """Return the parts of a model for a dataset, placed, and what goes into what.
 
     >>> import mrgp
@@ -65,8 +65,9 @@ def diagram_of(model: Recipe, data: Dataset) -> Diagram:
     support ['value at 2 points']
     observed ['laqn', 'value']
     """
-    seen = model.view(data)
-    sketch, forms = model.sketch(seen), {"field": _field, "network": _network, "tree": _tree}
+    seen = model.view(data) if isinstance(model, Recipe) else data
+    sketch = model.sketch(seen) if isinstance(model, Recipe) else None
+    forms = {"field": _field, "network": _network, "tree": _tree}
     if sketch is None:
         raise TypeError(
             "plot_diagram draws mrgp.MRGP, VBAgg, MRGPRN, MRDGP, Cascade and CenterPoint of them;"
