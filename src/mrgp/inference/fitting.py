@@ -15,9 +15,9 @@ from mrgp.inference.loop import Optimum
 from mrgp.inference.part_by_part import fit_parts
 from mrgp.inference.problem import Problem
 from mrgp.inference.progress import Silent, as_progress
-from mrgp.inference.stages import fit_blocks, resume_blocks
+from mrgp.inference.stages import fit_blocks, optimise_blocks
 from mrgp.inference.stochastic import Adam
-from mrgp.inference.whole import fit_whole, optimise_whole, resume_whole
+from mrgp.inference.whole import fit_whole, go_on, optimise_whole
 from mrgp.models import Model, Recipe, as_arrays
 from mrgp.parameters import log_prior
 
@@ -58,8 +58,8 @@ def resume(fit: Fit, data: Dataset, optimiser: Any, progress: Any, throw: bool) 
         problem = fit.problem(fit.same_data(data))
         return fit_parts(problem, optimiser, shown, throw, fit, go_on=True)
     problem = fit.problem(fit.same_data(data))
-    by = resume_blocks if fit.recipe.fitted == "blocks" else resume_whole
-    return by(fit, problem, optimiser, shown, throw)
+    optimise = optimise_blocks if fit.recipe.fitted == "blocks" else optimise_whole
+    return go_on(fit, problem, optimiser, shown, throw, optimise)
 
 
 def keep(problem: Problem, alone: Optimum, throw: bool = True) -> Fit:

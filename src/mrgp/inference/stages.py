@@ -13,7 +13,6 @@ from mrgp.inference.objectives import Objective
 from mrgp.inference.problem import Problem
 from mrgp.inference.progress import Progress, Silent
 from mrgp.inference.stochastic import Adam
-from mrgp.inference.whole import going_on, with_start_q
 from mrgp.models import Network, begin, innermost
 
 MANY_VALUES = 5000
@@ -38,21 +37,6 @@ def fit_blocks(
     for o in problem.seen:
         to_numpy(found.model).warn_of_wide_regions(o.support, o.label, stacklevel=6)
     return finished(problem, found, settings, throw)
-
-
-def resume_blocks(
-    fit: Fit,
-    problem: Problem,
-    optimiser: LBFGS | Adam | None,
-    progress: Progress,
-    throw: bool = True,
-) -> Fit:
-    """Go on with a network, from the parameters and the q that it has."""
-    settings, training, seed = going_on(fit, optimiser)
-    problem = dataclasses.replace(problem, key=seed)
-    target = problem.objective(with_start_q(fit))
-    found = optimise_blocks(target, problem, settings, progress, training)
-    return finished(dataclasses.replace(problem, key=fit.key), found, settings, throw)
 
 
 def optimise_blocks(

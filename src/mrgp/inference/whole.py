@@ -1,6 +1,7 @@
 """Fit all parameters of a model at once: by L-BFGS, or by stochastic steps on minibatches."""
 
 import dataclasses
+from collections.abc import Callable
 
 from mrgp.inference.ascent import Training, ascend, warm_start
 from mrgp.inference.fits import Fit, finished
@@ -67,16 +68,17 @@ def with_start_q(fit: Fit) -> Model:
     return variational.started() if natural and variational is not None else fit.model
 
 
-def resume_whole(
+def go_on(
     fit: Fit,
     problem: Problem,
     optimiser: LBFGS | Adam | None,
     progress: Progress,
     throw: bool = True,
+    optimise: Callable[..., Optimum] = optimise_whole,
 ) -> Fit:
-    """Go on with a fit, from the parameters that it has."""
+    """Go on with a fit, from the parameters, and the q, that it has."""
     settings, training, seed = going_on(fit, optimiser)
     problem = dataclasses.replace(problem, key=seed)
     target = problem.objective(with_start_q(fit))
-    optimum = optimise_whole(target, problem, settings, progress, training)
+    optimum = optimise(target, problem, settings, progress, training)
     return finished(dataclasses.replace(problem, key=fit.key), optimum, settings, throw)
