@@ -17,7 +17,7 @@ from mrgp.inference.problem import Problem
 from mrgp.inference.progress import Silent, as_progress
 from mrgp.inference.stages import fit_blocks, optimise_blocks
 from mrgp.inference.stochastic import Adam
-from mrgp.inference.whole import fit_whole, go_on, optimise_whole
+from mrgp.inference.whole import fit_whole, optimise_whole, resumed
 from mrgp.models import Model, Recipe, as_arrays
 from mrgp.parameters import log_prior
 
@@ -59,7 +59,7 @@ def resume(fit: Fit, data: Dataset, optimiser: Any, progress: Any, throw: bool) 
         return fit_parts(problem, optimiser, shown, throw, fit, go_on=True)
     problem = fit.problem(fit.same_data(data))
     optimise = optimise_blocks if fit.recipe.fitted == "blocks" else optimise_whole
-    return go_on(fit, problem, optimiser, shown, throw, optimise)
+    return resumed(fit, problem, optimiser, shown, throw, optimise)
 
 
 def keep(problem: Problem, alone: Optimum, throw: bool = True) -> Fit:

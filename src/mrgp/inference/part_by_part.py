@@ -14,7 +14,7 @@ from mrgp.inference.loop import Optimum, Status
 from mrgp.inference.problem import Problem
 from mrgp.inference.progress import Progress, Silent
 from mrgp.inference.stochastic import Adam
-from mrgp.inference.whole import fit_whole, go_on
+from mrgp.inference.whole import fit_whole, resumed
 from mrgp.models import (
     Branch,
     Growth,
@@ -94,7 +94,7 @@ class Terms:
         if known is not None:
             same = optimiser if type(optimiser) is type(known.optimiser) else None
             problem = known.problem(known.same_data(wanted.data))
-            return go_on(known, problem, same, shown, throw=False)
+            return resumed(known, problem, same, shown, throw=False)
         weights = {wanted.branch.process: wanted.weight}
         problem = Problem.of(wanted.recipe, wanted.data, weights, key)
         return fit_whole(problem, BRIEF if stopped else optimiser, shown, throw=False)

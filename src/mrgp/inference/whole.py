@@ -68,7 +68,7 @@ def with_start_q(fit: Fit) -> Model:
     return variational.started() if natural and variational is not None else fit.model
 
 
-def go_on(
+def resumed(
     fit: Fit,
     problem: Problem,
     optimiser: LBFGS | Adam | None,
