@@ -108,9 +108,9 @@ def bias_map(fit: Fit, source: Any, values: Any = None, at: Any = None) -> BiasM
         )
     found = maps[source]
     if values is None:
-        values = np.linspace(*found.range, POINTS)
+        values = np.linspace(*found.range(), POINTS)
     values = np.atleast_1d(np.asarray(values, np.float64))
-    beside = _beside(at, found.beside, found.centre)
+    beside = _beside(at, found.beside, found.centre())
     mean, variance = found.evaluate(fit.state, values, np.array(list(beside.values())))
     return BiasMap(
         source=found.label,
@@ -121,7 +121,7 @@ def bias_map(fit: Fit, source: Any, values: Any = None, at: Any = None) -> BiasM
         values=values,
         mean=mean,
         std=np.sqrt(variance),
-        scatter=found.scatter,
+        scatter=found.scatter(),
         at=beside,
     )
 

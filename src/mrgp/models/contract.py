@@ -243,17 +243,14 @@ class LearnedMap(Protocol):
         """The other inputs over which it changes."""
         ...
 
-    @property
     def range(self) -> tuple[float, float]:
         """The least and the greatest value that it was learned on."""
         ...
 
-    @property
     def centre(self) -> Float[np.ndarray, " b"]:
         """The middle of the data in the other inputs."""
         ...
 
-    @property
     def scatter(self) -> float:
         """The standard deviation of the target about the map."""
         ...

@@ -170,19 +170,16 @@ class LayerMap(NamedTuple):
     source_task: str
     beside: tuple[str, ...]
 
-    @property
     def range(self) -> tuple[float, float]:
         """The least and the greatest value that it was learned on."""
         places = np.asarray(self.part.gp.solver.locations.value)[:, 0]
         centre = float(np.asarray(self.part.scaling.centre)[0])
         return centre + float(places.min()), centre + float(places.max())
 
-    @property
     def centre(self) -> Float[np.ndarray, " b"]:
         """The middle of the data in the other inputs."""
         return np.asarray(self.part.scaling.centre)[1:]
 
-    @property
     def scatter(self) -> float:
         """The standard deviation of the target about the map."""
         return float(np.sqrt(self.part.excess))
