@@ -11,7 +11,8 @@ ifneq ($(wildcard ../shared/data),)
 export MRGP_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test test-all slow oracles lint format docs tutorials bench clean
+.PHONY: demo test test-all slow oracles lint format docs tutorials bench soak soak-quick calibration \
+	newest clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/mrgp demo
@@ -32,6 +33,11 @@ slow: $(VENV)/.dev
 
 oracles: .venv-oracles/.ready
 	.venv-oracles/bin/python -m pytest tests/oracles -c tests/oracles/pytest.ini
+
+# The tests with the newest packages that there are, by the newest Python: `make newest NEWEST=python3.14`.
+NEWEST ?= $(shell for v in 16 15 14 13 12 11; do command -v python3.$$v && break; done)
+newest: .venv-newest/.ready
+	.venv-newest/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -55,8 +61,19 @@ tutorials: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
+# Try to break everything: about an hour, or two minutes. Figures go into docs/tried.md.
+soak: $(VENV)/.dev
+	$(BIN)/python soak/run.py --page
+
+soak-quick: $(VENV)/.dev
+	$(BIN)/python soak/run.py --quick
+
+# Functions drawn from each model's own prior, and how often its intervals hold them.
+calibration: $(VENV)/.dev
+	$(BIN)/python soak/run.py --calibrate --page
+
 clean:
-	rm -rf $(VENV) .venv-oracles site mrgp-demo tutorial-output
+	rm -rf $(VENV) .venv-oracles .venv-newest site mrgp-demo tutorial-output
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -71,6 +88,12 @@ $(VENV)/.dev: $(VENV)/.runtime
 
 $(VENV)/.docs: $(VENV)/.runtime
 	$(PIP) --editable '.[docs]'
+	@touch $@
+
+.venv-newest/.ready: pyproject.toml
+	$(NEWEST) -m venv --clear .venv-newest
+	.venv-newest/bin/python -m pip --disable-pip-version-check install --quiet --upgrade \
+		--editable '.[dev,geo,io,mcmc,report,sklearn]'
 	@touch $@
 
 .venv-oracles/.ready: pyproject.toml tests/oracles/constraints.txt

@@ -17,6 +17,7 @@ from rich.table import Table
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 NAMES = (
+    "first_answer",
     "core_step",
     "network_step",
     "small_loop",

@@ -3,11 +3,11 @@
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import mrgp
+import zoo
 from mrgp.cli import app, command
 
 
@@ -28,9 +28,7 @@ def test_demo_fits_scores_and_draws(tmp_path):
 
 
 def test_info_describes_a_saved_fit(tmp_path):
-    x = np.arange(5.0)[:, None]
-    data = mrgp.Dataset([mrgp.Observations(mrgp.points(x), np.sin(x[:, 0]), task="no2", name="s")])
-    fit = mrgp.fit(mrgp.MRGP(), data, optimiser=mrgp.LBFGS(max_steps=3))
+    fit = zoo.fit("exact")
     mrgp.save(fit, tmp_path / "fit")
     result = CliRunner().invoke(app, ["info", str(tmp_path / "fit")])
     assert result.stdout.startswith(fit.summary())
@@ -49,14 +47,23 @@ def test_run_shows_its_table_unless_told_to_be_quiet(tmp_path, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (["info", "nothing[n, d]here"], "error: load: there is no file nothing[n, d]here."),
-        (["run", "nope"], "No experiment is named"),
-    ],
-)
-def test_mistakes_end_in_one_line_and_a_status(arguments, text):
+MISTAKES = [
+    (["info", "nothing[n, d]here"], "error: load: there is no file nothing[n, d]here."),
+    (["run", "nope"], "No experiment is named"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "text"), MISTAKES)
+def test_mistakes_end_in_one_line_and_a_status(arguments, text, capsys):
+    assert command(arguments) == 1
+    said = capsys.readouterr().err
+    assert text in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("arguments", "text"), MISTAKES)
+def test_a_process_ends_with_the_status_of_a_mistake(arguments, text):
     done = subprocess.run(
         [sys.executable, "-m", "mrgp.cli", *arguments], capture_output=True, text=True, check=False
     )

@@ -124,6 +124,7 @@ def test_files_hold_no_functions(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_a_covariate_that_matters_helps(fitted):
     at = places(200, 7)
     truth = 10.0 + 3.0 * height(np.asarray(at.x))

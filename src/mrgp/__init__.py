@@ -1,5 +1,6 @@
 """Fuse observation processes of different resolution, noise and bias with Gaussian processes."""
 
+from mrgp.cache import compilation_cache
 from mrgp.checks import BiasMap, Dependence, dependence, variogram
 from mrgp.data import Dataset, Observations, below_limit
 from mrgp.evaluation import evaluate
@@ -9,6 +10,7 @@ from mrgp.io import from_frame, from_grid, load, save
 from mrgp.kernels import (
     RBF,
     ArcCosine,
+    Category,
     Constant,
     Linear,
     Matern12,
@@ -20,6 +22,14 @@ from mrgp.kernels import (
     SpectralMixture,
     White,
     separable,
+)
+from mrgp.likelihoods import (
+    Binomial,
+    GammaValues,
+    LogNormalValues,
+    NegativeBinomial,
+    Poisson,
+    StudentT,
 )
 from mrgp.models import MRDGP, MRGP, MRGPRN, Cascade, CenterPoint, Dependent, VBAgg
 from mrgp.parameters import (
@@ -65,7 +75,9 @@ __all__ = [
     "Adam",
     "ArcCosine",
     "BiasMap",
+    "Binomial",
     "Cascade",
+    "Category",
     "CenterPoint",
     "Chains",
     "Choice",
@@ -78,23 +90,28 @@ __all__ = [
     "Fit",
     "FitError",
     "Gamma",
+    "GammaValues",
     "GaussLegendre",
     "HalfNormal",
     "Inducing",
     "InverseGamma",
     "Linear",
     "LogNormal",
+    "LogNormalValues",
     "Matern12",
     "Matern32",
     "Matern52",
     "Midpoint",
+    "NegativeBinomial",
     "Observations",
     "Periodic",
+    "Poisson",
     "Polynomial",
     "Prediction",
     "RationalQuadratic",
     "Sobol",
     "SpectralMixture",
+    "StudentT",
     "VBAgg",
     "White",
     "adjust_curvature",
@@ -103,6 +120,7 @@ __all__ = [
     "boxes",
     "choose",
     "compare",
+    "compilation_cache",
     "composite_weights",
     "concat",
     "dependence",

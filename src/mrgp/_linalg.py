@@ -1,5 +1,7 @@
 """Cholesky with escalating jitter, triangular solves, Gaussian densities and divergences."""
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
@@ -10,9 +12,9 @@ from mrgp._types import AnyArray, Number, Square
 JITTER = 1e-10
 """Jitter added to a prior covariance, relative to its mean diagonal."""
 
-_ESCALATION = 10.0
-_CEILING = 1e-3
-_SMALL = 32
+ESCALATION = 10.0
+CEILING = 1e-3
+_SMALL = 128
 
 
 def add_diagonal(matrix: Square, diagonal: Float[Array, " n"] | Number | float) -> Square:
@@ -33,13 +35,13 @@ def cholesky(matrix: Square) -> Square:
 
     def failed(state: tuple[Array, Array]) -> Array:
         relative, candidate = state
-        return (relative < _CEILING) & ~jnp.all(jnp.isfinite(candidate))
+        return (relative < CEILING) & ~jnp.all(jnp.isfinite(candidate))
 
     def grow(state: tuple[Array, Array]) -> tuple[Array, Array]:
-        relative = state[0] * _ESCALATION
+        relative = state[0] * ESCALATION
         return relative, jnp.linalg.cholesky(add_diagonal(matrix, relative * scale))
 
-    start = jnp.full((), JITTER / _ESCALATION, matrix.dtype)
+    start = jnp.full((), JITTER / ESCALATION, matrix.dtype)
     return jax.lax.while_loop(failed, grow, (start, factor))[1]
 
 
@@ -106,11 +108,37 @@ def log_determinant(factor: Square) -> Number:
     return 2.0 * jnp.sum(jnp.log(jnp.diag(factor)))
 
 
-def gaussian_log_density(residual: Float[Array, " n"], factor: Square) -> Number:
-    """Return log N(residual | 0, L L^T)."""
+@jax.custom_jvp
+def log_density(residual: Float[Array, " n"], covariance: Square) -> Number:
+    """Return log N(residual | 0, covariance), without the constant, n/2 log 2 pi."""
+    factor = cholesky(covariance)
     white = solve_lower(factor, residual)
-    constant = residual.shape[0] * jnp.log(2.0 * jnp.pi)
-    return -0.5 * (jnp.vdot(white, white) + log_determinant(factor) + constant)
+    return -0.5 * (jnp.vdot(white, white) + log_determinant(factor))
+
+
+@log_density.defjvp
+def _log_density_jvp(
+    primals: tuple[Array, Array], tangents: tuple[Array, Array]
+) -> tuple[Number, Number]:
+    # The derivative is known: one inverse, instead of a way back through factor and solves.
+    (residual, covariance), (moved, changed) = primals, tangents
+    factor = cholesky(covariance)
+    root = solve_lower(factor, jnp.eye(len(residual)))
+    white = root @ residual
+    alpha, precision = root.T @ white, root.T @ root
+    value = -0.5 * (jnp.vdot(white, white) + log_determinant(factor))
+    slope = 0.5 * (alpha[:, None] * alpha[None, :] - precision)
+    return value, jnp.sum(slope * changed) - jnp.vdot(alpha, moved)
+
+
+def eigh(symmetric: Square) -> tuple[Float[Array, " n"], Square]:
+    """Return eigenvalues and eigenvectors."""
+    return jnp.linalg.eigh(symmetric)
+
+
+def block_diagonal(blocks: Sequence[Square]) -> Square:
+    """Put matrices on the diagonal of one."""
+    return jax.scipy.linalg.block_diag(*blocks)
 
 
 def gaussian_kl(mean: Float[AnyArray, " n"], trace: Number, log_det: Number) -> Number:

@@ -89,7 +89,7 @@ def evaluate(prediction: Prediction, y: Any) -> dict[str, float]:
         "rmse": float(np.sqrt(np.mean(error**2))),
         "mse": float(np.mean(error**2)),
         "mae": float(np.mean(np.abs(error))),
-        "mape": _mape(error, values[seen]),
+        "mape": _mape(error, values[seen], warned=not prediction.distribution.discrete),
         "nlpd": float(-np.mean(prediction.log_density(values)[seen])),
         "crps": float(np.mean(crps(prediction, values)[seen])),
     }
@@ -204,8 +204,10 @@ def crps(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
     return prediction.crps(y)
 
 
-def pit(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
+def pit(prediction: Prediction, y: Any, key: int = 0) -> Float[np.ndarray, " n"]:
     """Return the probability integral transform of each value: uniform if calibrated.
+
+    That of a count is drawn between P(value < y) and P(value <= y), with `key`.
 
     >>> import mrgp
     >>> one = np.ones((1, 1))
@@ -213,12 +215,17 @@ def pit(prediction: Prediction, y: Any) -> Float[np.ndarray, " n"]:
     >>> pit(pred, [0.0])
     array([0.5])
     """
-    return prediction.cdf(y)
+    if not prediction.distribution.discrete:
+        return prediction.cdf(y)
+    values = as_values(y, "pit: y")
+    below, upto = prediction.cdf(values - 1), prediction.cdf(values)
+    return below + np.random.default_rng(key).uniform(size=len(prediction)) * (upto - below)
 
 
-def _mape(error: Float[np.ndarray, " n"], values: Float[np.ndarray, " n"]) -> float:
+def _mape(error: Float[np.ndarray, " n"], values: Float[np.ndarray, " n"], warned: bool) -> float:
     size = np.abs(values)
-    if np.any(size < 0.05 * np.median(size)) or not np.all(size > 0):
+    # Of counts near zero nobody expects it.
+    if warned and (np.any(size < 0.05 * np.median(size)) or not np.all(size > 0)):
         warnings.warn(
             "mape divides by values near zero; it says little about these data.", stacklevel=3
         )

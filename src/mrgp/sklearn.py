@@ -11,8 +11,9 @@ from jaxtyping import Float, Int
 
 from mrgp import prediction, selection
 from mrgp.data import Dataset, Observations
+from mrgp.io.sides import support_of
 from mrgp.models import MRGP
-from mrgp.supports import Support, boxes, points
+from mrgp.supports import Side, Support
 
 try:
     from sklearn.base import BaseEstimator, RegressorMixin
@@ -214,20 +215,18 @@ def _column(column: Hashable, names: Any, count: int) -> int:
 
 def _support(inputs: Inputs, X: Table) -> Support:
     """Return what the rows of a table are: points, or boxes where an input has two columns."""
-    names, lower, upper = zip(*inputs, strict=True)
-    if lower == upper:
-        return points(X[:, lower], inputs=names)
-    low, high = X[:, lower], X[:, upper]
-    wrong = high < low
-    if wrong.any():
-        row, side = np.argwhere(wrong)[0]
-        raise ValueError(
-            f"{WHERE}: the upper side of {names[side]!r} is below the lower in"
-            f" {wrong[:, side].sum()} of {len(X)} rows, first in row {row} (from"
-            f" {low[row, side]:g} to {high[row, side]:g}). Swap the two in regions=, and"
-            " leave sides out of scalers: they move each column by itself."
-        )
-    return boxes(low, high, inputs=names)
+    sides = [Side(name, X[:, lower], X[:, upper]) for name, lower, upper in inputs]
+    for side in sides:
+        wrong = side.upper < side.lower
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(
+                f"{WHERE}: the upper side of {side.name!r} is below the lower in {wrong.sum()} of"
+                f" {len(X)} rows, first in row {row} (from {side.lower[row]:g} to"
+                f" {side.upper[row]:g}). Swap the two in regions=, and leave sides out of scalers:"
+                " they move each column by itself."
+            )
+    return support_of(sides, "mean")
 
 
 def _groups(sources: Any, count: int) -> dict[str | None, Int[np.ndarray, " _"]]:

@@ -9,7 +9,7 @@ import pytest
 from mrgp.config.checking import read_config
 from mrgp.config.described import Described
 from mrgp.config.schema import GRIDS, SHAPES, TABLES, Config, Source
-from mrgp.io.exports import KINDS
+from mrgp.io.exports import WRITERS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 KEYS = {
@@ -28,7 +28,7 @@ def test_the_page_has_every_key_and_no_other():
 
 
 def test_the_page_has_every_suffix():
-    for suffix in (*TABLES, *GRIDS, *SHAPES, *KINDS):
+    for suffix in (*TABLES, *GRIDS, *SHAPES, *WRITERS):
         assert f"`{suffix}`" in PAGE
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 import mrgp
-from mrgp.data import Scaling, as_key, as_seed, process_weights
+from mrgp.data import Scaling, as_key, as_seed, by_process, process_weights, require_processes
 
 X = np.arange(4.0)[:, None]
 Y = np.array([1.0, np.nan, 3.0, 5.0])
@@ -58,7 +58,7 @@ def satellite(**changes):
         (
             {"y": [0.0, 1.0, 9.96921e300, np.nan]},
             ValueError,
-            r"y is 9.97e\+300 in row 2, which looks like a fill value. Use NaN",
+            r"y is 9.96921e\+300 in row 2, which looks like a fill value. Use NaN",
         ),
         (
             {"noise_variance": [1.0, 2.0]},
@@ -76,9 +76,9 @@ def satellite(**changes):
             "noise_variance must be positive and finite; it is -1.0 in row 0",
         ),
         (
-            {"likelihood": "poisson"},
+            {"likelihood": "zebra"},
             ValueError,
-            r"likelihood= is one of \('gaussian',\); got 'poisson'",
+            r"likelihood= is one of \('gaussian', .*; got 'zebra'",
         ),
     ],
 )
@@ -433,3 +433,17 @@ def test_scaling_follows_affine_changes_of_units(y, shift, factor):
     np.testing.assert_allclose(
         after.offset, factor * (before.offset + shift), rtol=1e-9, atol=1e-9 * factor * 2e3
     )
+
+
+def test_what_is_given_is_looked_up_by_process_then_by_source_then_for_all():
+    given = {"a": 1, ("a", "no2"): 2, "b": None}
+    processes = [("a", "no2"), ("a", "o3"), ("b", "no2"), ("c", "no2")]
+    assert [by_process(given, process, 3) for process in processes] == [2, 1, None, 3]
+    assert by_process(None, ("a", "no2"), 3) is None
+    assert by_process("same", ("a", "no2"), 3) == "same"
+
+
+def test_names_that_are_no_process_are_refused():
+    require_processes(["a", ("a", "no2")], (("a", "no2"),), "batch")
+    with pytest.raises(ValueError, match=r"batch: 'no2' is neither a source nor a \(source"):
+        require_processes(["no2"], (("a", "no2"),), "batch")

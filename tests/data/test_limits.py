@@ -8,13 +8,15 @@ import mrgp
 X = mrgp.points(np.arange(4.0)[:, None])
 
 
-def test_values_at_or_below_the_limit_are_refused_with_advice():
-    with pytest.raises(ValueError, match="2 of 3 values are at or below") as error:
-        mrgp.Observations(X, [3.0, 0.5, np.nan, 0.2], limit=0.5, task="no2", name="laqn")
-    text = str(error.value)
-    assert text.startswith("source 'laqn', task 'no2': ")
-    for part in ("first in row 1 (0.5, limit 0.5)", "mrgp.below_limit(y, limit", "NaN", "too high"):
-        assert part in text
+def test_values_at_or_beyond_a_limit_are_censored():
+    o = mrgp.Observations(X, [3.0, 0.5, np.nan, 0.2], limit=0.5, upper_limit=3.0)
+    np.testing.assert_array_equal(o.y, [3.0, 0.5, np.nan, 0.5])
+    np.testing.assert_array_equal(o.censored, [1.0, -1.0, 0.0, -1.0])
+    np.testing.assert_array_equal(o[1:].censored, [-1.0, 0.0, -1.0])
+    assert not o.conjugate
+    inside = mrgp.Observations(X, [3.0, 0.6, np.nan, 0.7], limit=0.5)
+    assert inside.censored is None
+    assert inside.conjugate
 
 
 def test_values_above_the_limit_are_taken_and_the_limit_goes_along():
@@ -24,8 +26,19 @@ def test_values_above_the_limit_are_taken_and_the_limit_goes_along():
     np.testing.assert_array_equal(o[1:].limit, limits[1:])
     np.testing.assert_array_equal(o.dropna().limit, [0.1, 0.2, 0.4])
     assert mrgp.Observations(X, np.ones(4)).limit is None
-    with pytest.raises(ValueError, match="1 of 4 values are at or below"):
-        o.replace(y=[0.05, 1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"upper_limit": np.inf}, "upper_limit must be one finite number or 4"),
+        ({"limit": 2.0, "upper_limit": 1.0}, "limit must lie below upper_limit"),
+        ({"limit": 2.0, "likelihood": "gamma"}, "'student_t' and 'log_normal'; got 'gamma'"),
+    ],
+)
+def test_limits_that_make_no_sense(given, text):
+    with pytest.raises(ValueError, match=f"source 's', task 'value': .*{text}"):
+        mrgp.Observations(X, np.ones(4), name="s", **given)
 
 
 @pytest.mark.parametrize("limit", [0.0, -1.0, np.nan, np.inf])

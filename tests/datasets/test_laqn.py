@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import email.utils
+import gzip
 import json
 import os
 import re
@@ -522,7 +523,7 @@ def test_a_body_is_kept_whole_or_not_at_all(server, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(_http.os, "replace", full)
+    monkeypatch.setattr("os.replace", full)
     fetcher = Fetcher(cache=tmp_path)
     with pytest.raises(OSError, match="No space left"):
         fetcher.get(f"{server.base}/Data/SiteSpecies/SiteCode=AA1/", bytes)
@@ -607,3 +608,47 @@ def test_the_command_line_writes_what_came_and_says_what_did_not(server, tmp_pat
     said = capsys.readouterr().out
     assert "CC3" in said
     assert f"wrote {out}" in said
+
+
+ASKED = "/AirQuality/Data/SiteSpecies/SiteCode=AA1/"
+
+
+def sent_to(server, location):
+    server.data["AA1"] = [Reply(b"", 302, headers={"Location": location}), Reply(b"found")]
+    return Fetcher().get(server.base.removesuffix("/AirQuality") + ASKED, bytes)
+
+
+def test_a_server_may_send_on_to_itself(server):
+    assert sent_to(server, ASKED) == b"found"
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["http://localhost:1/x", "ftp://127.0.0.1/x", "http://169.254.169.254/meta", "file:///etc/x"],
+)
+def test_a_server_may_send_to_no_other_place(server, location):
+    with pytest.raises(FetchError, match=r"the server sends to .*, which is another place"):
+        sent_to(server, location)
+    assert server.counts["AA1"] == 1
+
+
+def test_a_secure_address_stays_secure():
+    assert _http._redirected("http://a.org/x", "https://a.org/y") == "https://a.org/y"
+    for there in ("http://a.org/y", "https://b.org/y", "https://a.org:8443/y"):
+        with pytest.raises(_http._Fault, match="another place"):
+            _http._redirected("https://a.org/x", there)
+
+
+def test_redirects_come_to_an_end(server):
+    server.data["AA1"] = [Reply(b"", 302, headers={"Location": ASKED})]
+    with pytest.raises(FetchError, match="more than 5 redirects"):
+        Fetcher().get(server.base.removesuffix("/AirQuality") + ASKED, bytes)
+
+
+def test_a_body_without_end_is_refused(server, monkeypatch):
+    monkeypatch.setattr(_http, "LARGEST_BODY", 1 << 20)
+    packed = gzip.compress(bytes(1 << 24))
+    server.data["AA1"] = [Reply(packed, headers={"Content-Encoding": "gzip"})]
+    with pytest.raises(FetchError, match="a reply of more than 1 MiB"):
+        Fetcher().get(server.base.removesuffix("/AirQuality") + ASKED, bytes)
+    assert server.counts["AA1"] == 1

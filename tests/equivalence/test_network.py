@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mrgp
+import zoo
 from mrgp.data import Scaling
 from mrgp.gp import Mixture, Whitened, chunks, cross_covariance
 from mrgp.parameters import real, unwrap
@@ -243,13 +244,12 @@ def test_the_sparse_linear_model_with_all_nodes_is_the_exact_one():
 
 @pytest.fixture(scope="module")
 def fit():
-    recipe = mrgp.MRGPRN(latents=2, inducing_f=12, inducing_w=5)
-    return mrgp.fit(recipe, BOTH, optimiser=QUICK, progress=None)
+    return zoo.fit("network")
 
 
 def test_mixtures_have_the_moments_in_closed_form(fit):
     cells = mrgp.intervals(np.arange(0.0, 6.0), np.arange(1.0, 7.0))
-    for task in ("a", "b"):
+    for task in ("no2", "pm10"):
         gaussian = mrgp.predict(fit, cells, task=task, samples=0)
         mixture = mrgp.predict(fit, cells, task=task)
         assert gaussian.means.shape[0] == 1
@@ -262,44 +262,46 @@ def test_mixtures_have_the_moments_in_closed_form(fit):
 
 
 def test_a_box_is_the_mean_of_its_parts_and_of_its_nodes(fit):
-    whole = mrgp.predict(fit, mrgp.intervals([1.0], [3.0]).quadrature(mrgp.GaussLegendre(20)), "a")
+    whole = mrgp.predict(
+        fit, mrgp.intervals([1.0], [3.0]).quadrature(mrgp.GaussLegendre(20)), "no2"
+    )
     parts = mrgp.intervals([1.0, 2.0], [2.0, 3.0]).quadrature(mrgp.GaussLegendre(20))
-    halves = mrgp.predict(fit, parts, "a", joint=True)
+    halves = mrgp.predict(fit, parts, "no2", joint=True)
     assert whole.mean[0] == pytest.approx(halves.mean.mean(), rel=1e-6)
     assert whole.variance[0] == pytest.approx(halves.covariance.mean(), rel=2e-4)
 
 
 def test_regions_get_the_same_answer_alone_in_a_batch_and_in_chunks(fit, monkeypatch):
-    together = mrgp.predict(fit, GRID, task="b")
-    alone = mrgp.predict(fit, GRID[3:4], task="b")
-    turned = mrgp.predict(fit, GRID[::-1], task="b")
+    together = mrgp.predict(fit, GRID, task="pm10")
+    alone = mrgp.predict(fit, GRID[3:4], task="pm10")
+    turned = mrgp.predict(fit, GRID[::-1], task="pm10")
     np.testing.assert_allclose(alone.means[:, 0], together.means[:, 3], rtol=1e-9)
     np.testing.assert_allclose(turned.quantile(0.1)[::-1], together.quantile(0.1), rtol=1e-9)
     monkeypatch.setattr(chunks, "_CPU_CHUNK_BYTES", 1)
     jax.clear_caches()
-    parts = mrgp.predict(fit, GRID, task="b")
+    parts = mrgp.predict(fit, GRID, task="pm10")
     np.testing.assert_allclose(parts.means, together.means, rtol=1e-9)
     np.testing.assert_allclose(parts.variances, together.variances, rtol=1e-8)
 
 
 def test_the_key_moves_the_shape_but_not_the_moments(fit):
-    a, b, c = (mrgp.predict(fit, GRID, task="a", key=k) for k in (0, 0, 5))
+    a, b, c = (mrgp.predict(fit, GRID, task="no2", key=k) for k in (0, 0, 5))
     np.testing.assert_array_equal(a.means, b.means)
     assert not np.allclose(a.means, c.means)
     np.testing.assert_allclose(a.mean, c.mean, rtol=1e-10)
 
 
 def test_noise_of_a_named_source_is_added(fit):
-    clean = mrgp.predict(fit, GRID, task="a", source="cells")
-    noisy = mrgp.predict(fit, GRID, task="a", source="cells", noise=True)
-    added = fit.parameters()["noise_variance[cells, a]"]
+    clean = mrgp.predict(fit, GRID, task="no2", source="coarse")
+    noisy = mrgp.predict(fit, GRID, task="no2", source="coarse", noise=True)
+    added = fit.parameters()["noise_variance[coarse, no2]"]
     np.testing.assert_allclose(noisy.variance, clean.variance + added, rtol=1e-8)
 
 
 def test_a_saved_network_predicts_the_same(fit, tmp_path):
     mrgp.save(fit, tmp_path / "fit")
     again = mrgp.load(tmp_path / "fit")
-    for task in ("a", "b"):
+    for task in ("no2", "pm10"):
         p, q = (mrgp.predict(f, GRID, task=task) for f in (fit, again))
         np.testing.assert_array_equal(p.means, q.means)
     assert again.summary() == fit.summary()

@@ -100,6 +100,10 @@ def test_vbagg_is_mrgp_and_center_point_is_mrgp_on_centres():
         mrgp.MRGP(FIXED), mrgp.Dataset([known(mrgp.points(x), y), centres]), optimiser=quick
     )
     assert_same(c, d, 1e-12)
+    wide = mrgp.intervals([0.0, 2.0], [5.0, 3.0])
+    region, centre = mrgp.predict(c, wide), mrgp.predict(d, mrgp.points([[2.5], [2.5]]))
+    np.testing.assert_allclose(region.mean, centre.mean, rtol=1e-12)
+    np.testing.assert_allclose(region.variance, centre.variance, rtol=1e-12)
     with pytest.raises(ValueError, match="VBAgg has all weights one by definition"):
         mrgp.fit(mrgp.VBAgg(), data, weights={"a": 0.5})
 

@@ -50,6 +50,11 @@ CLAIMS = {
         "and the line": f["rmse_map"] < f["rmse_line"],
         "intervals are honest": f["coverage_map"] > 0.85,
     },
+    "district_counts": lambda f: {
+        "counts beat painted rates": f["rmse_counts"] < 0.4 * f["rmse_painted"],
+        "and rates as if they were Gaussian": f["rmse_counts"] < f["rmse_gaussian"],
+        "new counts lie in their intervals": f["coverage_new"] > 0.9,
+    },
     "polygons_to_pixels": lambda f: {
         "people and traffic beat paint": f["rmse_by_people"] < 0.7 * f["rmse_painted"],
         "and places alone": f["rmse_by_people"] < 0.8 * f["rmse_places"],

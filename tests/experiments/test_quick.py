@@ -24,6 +24,7 @@ FIGURES = {
     "dependent": {"functions", "calibration"},
     "dependent_map": {"calibration"},
     "fusion": {"maps", "calibration"},
+    "gauntlet": {"calibration"},
     "inter_task": {"functions", "calibration"},
     "inter_task_laqn": {"functions", "calibration"},
     "london_no2": {"maps", "calibration"},
@@ -50,6 +51,11 @@ CLAIMS = {
         > 1.1 * mean(found, "vbagg", "width_95_clean")
     ),
     "fusion": lambda found: mean(found, "mr-gp", "rmse") < 8.0,
+    # Of pure noise the mean is best; a second source that is off by a constant is worth a line.
+    "gauntlet": lambda found: (
+        mean(found, "mean", "rmse") < mean(found, "nearest", "rmse")
+        or (mean(found, "regression", "rmse") < mean(found, "mean", "rmse"))
+    ),
     "inter_task": lambda found: mean(found, "lcm", "mse") < mean(found, "single-gp", "mse"),
     "inter_task_laqn": lambda found: mean(found, "lcm", "mse") < mean(found, "single-gp", "mse"),
     "london_no2": lambda found: (
@@ -70,7 +76,8 @@ CLAIMS = {
 @pytest.mark.parametrize("name", NAMES)
 def test_the_quick_version_gives_its_table_and_figures(name, tmp_path):
     experiment = experiments.find(str(ROOT / name))
-    if experiment.recorded and not Path(os.environ.get("MRGP_DATA") or "-").is_dir():
+    simulated = experiment.recorded is None or name == "gauntlet"
+    if not simulated and not Path(os.environ.get("MRGP_DATA") or "-").is_dir():
         pytest.skip(f"{name} reads real data, and MRGP_DATA names no folder of it")
     arguments = ["run", name, "--quick", "--json", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)

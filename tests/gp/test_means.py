@@ -265,7 +265,8 @@ BOXES = {
 }
 
 
-@pytest.mark.parametrize("name", rest_thorough(BOXES, "polynomial and waves"))
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", BOXES)
 def test_covariances_of_boxes_equal_tensor_quadrature(name):
     recipe, kernel = BOXES[name]
     boxes = mrgp.boxes([[0.0, 0.0], [0.3, 0.5], [1.0, 1.0]], [[1.0, 2.0], [0.3, 0.8], [1.0, 1.0]])

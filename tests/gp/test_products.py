@@ -76,7 +76,7 @@ def test_covariances_are_the_double_sums_over_tensor_nodes(name, pair):
 
 OTHERS = {
     "points": mrgp.points(RNG.uniform(0, 2, (3, 3))),
-    "boxes": mrgp.boxes([[0.0, 0.0, 0.0], [1.0, 0.5, 0.2]], [[1.0, 0.5, 1.0], [1.0, 1.5, 0.2]]),
+    "boxes": mrgp.boxes([[0.0, 0.0, 0.3], [1.0, 0.5, 0.2]], [[1.0, 0.5, 0.3], [1.0, 1.5, 1.2]]),
     "nodes": mrgp.nodes(RNG.uniform(0, 2, (2, 4, 3)), RNG.uniform(0.1, 1, (2, 4))),
 }
 
@@ -98,7 +98,7 @@ def test_products_meet_points_boxes_and_nodes(name, other):
 
 @pytest.mark.parametrize(
     "name",
-    rest_thorough(["nodes, hours", "polygons, hours", "nodes, instants"], "polygons, hours"),
+    rest_thorough(["nodes, hours", "polygons, hours", "nodes, instants"], "nodes, hours"),
 )
 def test_radial_kernels_see_the_tensor_nodes_of_the_rule(name):
     rule = mrgp.GaussLegendre((2, 2, 3))
@@ -212,7 +212,7 @@ SHAPES = [shapely.Polygon([(0.1, 0.2), (1.7, 0.5), (0.6, 1.9)]), RING]
 def test_the_quadrature_error_of_polygons_is_seen_by_refining_them(weights):
     recipe, rule = mrgp.RBF(0.6, variance=1.0), mrgp.GaussLegendre(5)
     support = mrgp.polygons(SHAPES, spacing=0.4, weights=weights)
-    finest = support.refine(0.04)
+    finest = support.refine(0.08)
     with double():
         coarse, exact = (np.asarray(variance(bound(recipe, 2), s)) for s in (support, finest))
     true = np.abs(np.sqrt(coarse / exact) - 1.0)

@@ -11,11 +11,14 @@ import mrgp
 
 ROOT = Path(mrgp.__file__).parent
 ROOMS = [
-    {"_types", "_compiled"},
+    {"cache", "_types", "_compiled", "_drafts", "_extras"},
     {"_linalg"},
+    {"_lapack"},
     {"parameters"},
     {"supports"},
     {"kernels"},
+    {"links"},
+    {"distributions"},
     {"likelihoods"},
     {"data"},
     {"gp"},
@@ -45,9 +48,11 @@ ALLOWED: set[tuple[str, str]] = {
     ("data", "to_grid"),
     ("inference", "bias_map"),
     ("inference", "diagram"),
+    ("inference", "effects"),
     ("inference", "leave_one_out"),
     ("inference", "plot"),
     ("inference", "predict"),
+    ("inference", "warnings"),
     ("prediction", "plot"),
     ("prediction", "to_frame"),
     ("prediction", "to_grid"),

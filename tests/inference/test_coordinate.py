@@ -96,9 +96,8 @@ def test_a_block_update_is_a_unit_natural_gradient_step_and_raises_the_bound(cou
     assert after_w >= before
 
 
-@pytest.mark.parametrize(
-    "arguments", rest_thorough([{}, {"coupled": False}, {"positive": True}], 0)
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("arguments", [{}, {"coupled": False}, {"positive": True}])
 def test_sweeps_never_lower_the_bound(arguments):
     with jax.enable_x64(True):
         objective, q = network_and_q(**arguments)

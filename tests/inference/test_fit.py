@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 import mrgp
-from mrgp.inference import fits, progress
-from mrgp.models import LinearModel
+from mrgp.inference import finishing, progress
 from mrgp.parameters import partition
 
 
@@ -97,24 +96,6 @@ def test_fits_repeat_and_accept_keys():
         np.testing.assert_array_equal(value, b.parameters()[name])
 
 
-def test_data_of_one_shape_compile_once(monkeypatch):
-    traced = []
-    for name in ("log_evidence", "condition", "moments"):
-        plain = getattr(LinearModel, name)
-
-        def counting(self, *arguments, name=name, plain=plain):
-            traced.append(name)
-            return plain(self, *arguments)
-
-        monkeypatch.setattr(LinearModel, name, counting)
-    quick = mrgp.LBFGS(max_steps=3)
-    for seed in range(3):
-        fit = mrgp.fit(mrgp.MRGP(), data(23, seed), optimiser=quick)
-        mrgp.predict(fit, mrgp.points(np.full((7, 1), float(seed))))
-        mrgp.predict(fit, mrgp.points(np.full((7, 1), float(seed))), joint=True)
-    assert sorted(traced) == ["condition", "log_evidence", "moments", "moments"]
-
-
 class Broken(mrgp.RBF):
     """A kernel that is not a number anywhere."""
 
@@ -149,6 +130,7 @@ def test_meagre_data_give_finite_modest_answers(x, y):
     assert away.std[0] > here.std[0] > 0
 
 
+@pytest.mark.thorough
 def test_regions_smaller_and_larger_than_the_spacing_work_together():
     tiny = mrgp.intervals([1.0, 2.0], [1.0 + 1e-9, 2.0 + 1e-9])
     huge = mrgp.intervals([-1e4], [1e4])
@@ -198,7 +180,7 @@ def test_a_posterior_that_is_not_finite_is_a_failure(monkeypatch):
     def broken(model, records):
         return jax.tree.map(lambda x: np.full_like(x, np.nan), model.condition(records))
 
-    monkeypatch.setattr(fits, "conditioned", broken)
+    monkeypatch.setattr(finishing, "conditioned", broken)
     with pytest.raises(mrgp.FitError, match="the posterior is not finite"):
         mrgp.fit(mrgp.MRGP(), data())
     assert mrgp.fit(mrgp.MRGP(), data(), throw=False).status.code == "failed"

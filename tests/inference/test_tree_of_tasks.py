@@ -6,6 +6,8 @@ import pytest
 import mrgp
 from mrgp.datasets.simulators import _RandomFunction
 
+pytestmark = pytest.mark.thorough
+
 EXTENT = 15.0
 
 

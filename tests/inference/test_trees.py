@@ -7,31 +7,13 @@ import numpy as np
 import pytest
 
 import mrgp
+import zoo
 from mrgp.datasets import biased
+from zoo import QUICK, sources
 
-QUICK = mrgp.LBFGS(max_steps=15, starts=1, candidates=0)
-RECIPE = mrgp.MRDGP(target="fine", kernel_base=mrgp.RBF(), samples=6, inducing_deep=8)
+RECIPE = zoo.RECIPES["deep"][0]
 GRID = mrgp.points(np.linspace(0.0, 8.0, 9)[:, None])
-
-
-def wave(x):
-    return np.sin(x) + 0.2 * x
-
-
-def sources(start=0.0, count=14):
-    rng = np.random.default_rng(3)
-    x = np.sort(rng.uniform(0, 5, 18))
-    y = wave(x) + 0.05 * rng.standard_normal(18)
-    y[5] = np.nan
-    lower = start + 0.6 * np.arange(count)
-    inside = wave(lower[:, None] + 0.6 * (np.arange(20) + 0.5) / 20).mean(1)
-    fine = mrgp.Observations(mrgp.points(x[:, None]), y, task="no2", name="fine", units="ppb")
-    cells = mrgp.intervals(lower, lower + 0.6)
-    coarse = mrgp.Observations(cells, 0.5 * inside + 1.0, task="no2", name="coarse", units="ppb")
-    return fine, coarse
-
-
-DATA = mrgp.Dataset(sources())
+DATA = zoo.biased()
 
 
 class Watched:
@@ -53,13 +35,17 @@ class Watched:
 
 @pytest.fixture(scope="module")
 def fitted():
-    return mrgp.fit(RECIPE, DATA, optimiser=QUICK)
+    return zoo.fit("deep")
 
 
 def test_the_cut_fits_bases_and_then_experts(fitted):
     assert list(fitted.parts) == ["base[fine]", "base[coarse]", "expert[coarse]"]
     bounds = [part.history[-1] for part in fitted.parts.values()]
     np.testing.assert_allclose(fitted.history, [sum(bounds)])
+
+
+@pytest.mark.thorough
+def test_the_cut_ends_above_its_start(fitted):
     target = mrgp.objective(RECIPE, DATA)
     with jax.enable_x64(True):
         assert float(target(target.start)) < fitted.history[0]

@@ -1,5 +1,6 @@
 """Saved fits: what is loaded predicts the same, and a file can do no harm."""
 
+import dataclasses
 import json
 import zipfile
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import mrgp
+from groups import rest_thorough
 from mrgp.io import checkpoint
 
 QUICK = mrgp.LBFGS(max_steps=3, starts=1, candidates=0)
@@ -20,8 +22,8 @@ class Bump(mrgp.RBF):
     """A user's own kernel class."""
 
 
-def data():
-    cells = mrgp.boxes(X, X + 0.5, inputs="hour")
+def data(wide=True):
+    cells = mrgp.boxes(X, X + (0.5 if wide else 0.0), inputs="hour")
     return mrgp.Dataset(
         [
             mrgp.Observations(mrgp.points(X, inputs="hour"), np.sin(X[:, 0]), name="a", task="no2"),
@@ -31,16 +33,27 @@ def data():
 
 
 @pytest.mark.parametrize(
-    "model",
-    [
-        mrgp.MRGP(KERNEL, bias="affine", mean="linear"),
-        mrgp.MRGP(mrgp.separable(hour=mrgp.RBF()), method="collapsed", inducing=mrgp.Inducing(5)),
-        mrgp.CenterPoint(mrgp.MRGP(mrgp.RBF(mrgp.positive(1.0, mrgp.Gamma(2.0, 1.0))))),
-    ],
+    ("model", "wide"),
+    rest_thorough(
+        [
+            (mrgp.MRGP(KERNEL, bias="affine", mean="linear"), False),
+            (
+                mrgp.MRGP(
+                    mrgp.separable(hour=mrgp.RBF()), method="collapsed", inducing=mrgp.Inducing(5)
+                ),
+                True,
+            ),
+            (
+                mrgp.CenterPoint(mrgp.MRGP(mrgp.RBF(mrgp.positive(1.0, mrgp.Gamma(2.0, 1.0))))),
+                True,
+            ),
+        ],
+        0,
+    ),
     ids=["exact", "collapsed", "center-point"],
 )
-def test_a_loaded_fit_predicts_identically(model, tmp_path):
-    fit = mrgp.fit(model, data(), optimiser=QUICK, weights={"b": 0.5})
+def test_a_loaded_fit_predicts_identically(model, wide, tmp_path):
+    fit = mrgp.fit(model, data(wide), optimiser=QUICK, weights={"b": 0.5})
     mrgp.save(fit, tmp_path / "fit")
     assert [p.name for p in tmp_path.iterdir()] == ["fit"]
     again = mrgp.load(tmp_path / "fit")
@@ -84,6 +97,7 @@ def test_arrays_of_objects_are_refused(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)
+    checkpoint.seal(path)
     with pytest.raises(ValueError, match="allow_pickle=False"):
         mrgp.load(path)
 
@@ -119,6 +133,7 @@ def test_damaged_files_are_called_damaged(tmp_path):
             for name, content in (members | changed).items():
                 if content is not None:
                     archive.writestr(name, content)
+        checkpoint.seal(path)
         return mrgp.load(path)
 
     del header["fit"]["fields"]["status"]
@@ -169,3 +184,48 @@ def test_supports_of_an_exact_fit_are_written_once(tmp_path):
     assert sum(size == places for size in sizes) <= 5  # places, weights, values, shapes, alpha
     again = mrgp.load(tmp_path / "fit")
     np.testing.assert_array_equal(again.records[0].support.x, again.state.anchors[0].x)
+
+
+def test_no_bit_of_a_saved_fit_can_change_unseen(tmp_path):
+    path = tmp_path / "fit"
+    mrgp.save(mrgp.fit(mrgp.MRGP(), data(), optimiser=QUICK), path)
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(300):
+        damaged, place = bytearray(whole), int(rng.integers(len(whole)))
+        damaged[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"^load: \S+fit .+\.$"):
+            mrgp.load(path)
+    for end in rng.integers(len(whole), size=50):
+        path.write_bytes(whole[:end])
+        with pytest.raises(ValueError, match=r"load: \S+fit (is damaged|is not a fit)"):
+            mrgp.load(path)
+    path.write_bytes(whole + b"more")
+    with pytest.raises(ValueError, match="is damaged"):
+        mrgp.load(path)
+
+
+def test_a_file_that_grows_beyond_measure_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "LARGE", 1 << 20)
+    path = tmp_path / "bomb"
+    for name in ("arrays/0.npy", "header.json"):
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("header.json", json.dumps({"schema": checkpoint.SCHEMA, "fit": 1}))
+            if name == "header.json":
+                archive = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED)
+            with archive.open(name, "w") as member:
+                for _ in range(4):
+                    member.write(bytes(1 << 20))
+            archive.close()
+        checkpoint.seal(path)
+        with pytest.raises(ValueError, match=r"bomb would take far more memory"):
+            mrgp.load(path)
+
+
+def test_arrays_of_one_value_are_saved_so_that_they_load(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "LARGE", 1 << 12)
+    x = np.linspace(0.0, 1.0, 3)[:, None]
+    fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([mrgp.Observations(mrgp.points(x), x[:, 0])]))
+    longer = dataclasses.replace(fit, history=np.zeros(100_000))
+    mrgp.save(longer, tmp_path / "fit")
+    assert len(mrgp.load(tmp_path / "fit").history) == 100_000

@@ -1,6 +1,7 @@
 """Mistakes of every day: each ends in a few lines that say what, where, and what to do."""
 
 import dataclasses
+import json
 import warnings
 from types import SimpleNamespace
 
@@ -114,10 +115,15 @@ WRONG = {
     ),
     "values": (table(no2="low"), "column 'no2', line 2: 'low' is no number", "empty"),
     "below a limit": (table(no2="<0.5"), "'<0.5' is no number", "limit = 0.5"),
-    "limit": (
-        edit('y = "no2"', 'y = "no2"\nlimit = 30.0'),
-        "values are at or below limit = 30",
-        "give noise_variance = too",
+    "likelihood": (
+        edit('y = "no2"', 'y = "no2"\nlikelihood = "poison"'),
+        "city.toml, line 8",
+        "Did you mean 'poisson'",
+    ),
+    "counts": (
+        edit('y = "no2"', 'y = "no2"\nlikelihood = "poisson"'),
+        "source 'sensors'",
+        "counts must be whole numbers",
     ),
     "units": (edit('variable = "no2"', 'variable = "no2"\nunits = "ppb"'), "'ppb'", "Convert"),
     "half": (half, "source 'sat'", "half written"),
@@ -333,3 +339,19 @@ def test_warnings_are_told_in_a_line_and_units_that_are_missing_too(workplace, c
     said = capsys.readouterr().err
     assert "warning: look at this\n" in said
     assert "note: source 'sensors', task 'no2' has no units; they are taken as ug/m3." in said
+
+
+@pytest.mark.filterwarnings("default")
+def test_fill_values_in_files_are_taken_as_missing_and_said(workplace, capsys):
+    frame = pd.read_csv("sensors.csv")
+    frame.loc[[3, 5], "no2"] = -9999.0
+    frame.to_csv("sensors.csv", index=False)
+    with xr.open_dataset("sat.nc", engine="h5netcdf") as opened:
+        grid = opened.load()
+    grid["no2"][0, 0, 0] = 9.96921e36
+    grid.to_netcdf("sat.nc", engine="h5netcdf")
+    assert command(["fit", "city.toml", "--json"]) == 0
+    said = capsys.readouterr()
+    assert "column 'no2': 2 of 24 values are -9999, in lines 5, 7, which looks like" in said.err
+    assert "variable 'no2': 1 of 36 values are 9.96921e+36" in said.err
+    assert json.loads(said.out)["missing"] == {"sensors, no2": 2, "sat, no2": 1}

@@ -134,26 +134,36 @@ def test_places_far_from_the_data_are_named(city, tmp_path, capsys):
     assert "24 of 32 places lie outside the data along lat" in capsys.readouterr().err
 
 
-def test_values_below_a_limit_are_half_of_it_with_a_noise_to_match(workplace):
+def test_values_below_a_limit_are_censored(workplace):
     text = (workplace / "city.toml").read_text()
-    known = text.replace('y = "no2"', 'y = "no2"\nlimit = 30.0\nnoise_variance = 1.0')
+    known = text.replace('y = "no2"', 'y = "no2"\nlimit = 30.0')
     (workplace / "city.toml").write_text(known)
-    with pytest.warns(UserWarning, match="of 24 values are at or below the detection limit 30;"):
+    with pytest.warns(UserWarning, match="of 24 values are at or beyond a limit;"):
         read = read_data(read_config(workplace / "city.toml"))["sensors"]
     given = pd.read_csv("sensors.csv")["no2"].to_numpy()
-    below = given <= 30
-    np.testing.assert_array_equal(read.y, np.where(below, 15.0, given))
-    np.testing.assert_allclose(read.noise_variance, np.where(below, 1.0 + 75.0, 1.0))
+    np.testing.assert_array_equal(read.y, np.maximum(given, 30.0))
+    np.testing.assert_array_equal(read.censored, np.where(given <= 30, -1.0, 0.0))
 
 
-@pytest.mark.filterwarnings("default:.*detection limit:UserWarning")
+def test_a_configuration_of_counts(workplace):
+    table = pd.read_csv("sensors.csv").assign(cases=3, people=7.5)
+    table.to_csv("sensors.csv", index=False)
+    text = (workplace / "city.toml").read_text()
+    counts = 'y = "cases"\nlikelihood = "poisson"\nexposure = "people"'
+    (workplace / "city.toml").write_text(text.replace('y = "no2"', counts))
+    read = read_data(read_config(workplace / "city.toml"))["sensors"]
+    assert read.likelihood == mrgp.Poisson()
+    np.testing.assert_array_equal(read.exposure, 7.5)
+
+
+@pytest.mark.filterwarnings("default:.*at or beyond a limit:UserWarning")
 def test_values_below_a_limit_are_not_scored(city, workplace, capsys):
     text = (workplace / "city.toml").read_text()
     known = text.replace('y = "no2"', 'y = "no2"\nlimit = 30.0\nnoise_variance = 1.0')
     (workplace / "city.toml").write_text(known)
     assert command(["evaluate", str(city.fit), "city.toml", "--json"]) == 0
     said = capsys.readouterr()
-    assert "are at or below the detection limit 30, and are not scored." in said.err
+    assert "are at or beyond a limit, and are not scored." in said.err
     below = int((pd.read_csv("sensors.csv")["no2"] <= 30).sum())
     found = json.loads(said.out)["sensors, no2"]
     assert (found["n"], found["missing"]) == (24 - below, below)
@@ -313,7 +323,7 @@ def test_a_configuration_named_as_the_fit_is_kept(workplace, capsys):
 def test_auto_chooses_fits_and_predicts(workplace, capsys):
     text = 'inputs = ["time"]\n[sources.s]\nfile = "s.csv"\ny = "v"\nx = ["time"]\n'
     rows = [f"2022-02-19T{h:02}:00,{h * 0.5 + 3}" for h in range(6)]
-    (workplace / "s.csv").write_text("\n".join(["time,v", *rows]))
+    (workplace / "s.csv").write_text("\n".join(["time,v", *rows, ""]))
     (workplace / "s.toml").write_text(text)
     assert command(["fit", "s.toml", "--quiet"]) == 0
     assert command(["predict", "fit.mrgp", "--grid", "time=2022-02-19T02:00"]) == 0

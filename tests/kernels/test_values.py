@@ -344,7 +344,7 @@ def test_kernels_combine_only_with_kernels_and_positive_numbers(value):
         (lambda: mrgp.RBF(dims=()), r"dims= takes input names or numbers; got \(\)"),
         (lambda: mrgp.RBF(dims=(0.5,)), "dims= takes input names or numbers"),
         (lambda: mrgp.RBF(dims=0).on(1), r"RBF already sees the inputs \(0,\)"),
-        (lambda: mrgp.RBF(positive([1.0, 2.0])), r"lengthscale must be one number or 3.*\(2,\)"),
+        (lambda: mrgp.RBF(positive([1.0] * 4)), r"lengthscale must be one number or 3.*\(4,\)"),
         (lambda: mrgp.RBF(-1.0), "RBF: lengthscale must be positive and finite; got -1.0"),
         (lambda: mrgp.Periodic(0.0), "Periodic: period must be positive and finite; got 0.0"),
         (lambda: mrgp.RationalQuadratic(1, 0.0), "RationalQuadratic: alpha must be positive and"),
@@ -384,7 +384,7 @@ def test_wrong_recipes_say_what_is_wrong(recipe, text):
 
 def test_a_wrong_number_of_lengthscales_says_how_many_are_meant():
     with pytest.raises(ValueError, match="lengthscale must be one number or 3, one for each input"):
-        on_named_inputs(mrgp.RBF([1.0, 2.0]))
+        on_named_inputs(mrgp.RBF([1.0] * 4))
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0])
@@ -419,8 +419,10 @@ def test_open_lengthscales_start_between_spacing_and_extent():
     with jax.enable_x64(True):
         bound = mrgp.RBF().bind(Binding(geometry, priors=True))
         assert isinstance(bound.lengthscale, Parameter)
-        np.testing.assert_allclose(bound.lengthscale.value, geometry.typical, rtol=1e-12)
-        np.testing.assert_allclose(bound.lengthscale.prior.median, geometry.typical, rtol=1e-12)
+        time, lon, lat = geometry.typical
+        expected = [time, np.sqrt(lon * lat)]
+        np.testing.assert_allclose(bound.lengthscale.value, expected, rtol=1e-12)
+        np.testing.assert_allclose(bound.lengthscale.prior.median, expected, rtol=1e-12)
     assert (geometry.spacing < geometry.typical).all()
     assert (geometry.typical < geometry.extent).all()
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mrgp
-from mrgp.data import Scaling
+from mrgp.data import Frame, Scaling
 from mrgp.models import Components, Model, Recipe
 from mrgp.parameters import partition, positive, real, unwrap
 
@@ -22,7 +22,7 @@ class ConstantField(eqx.Module):
     variance: float = eqx.field(static=True)
     processes: tuple = eqx.field(static=True)
 
-    linear = variational = composite = None
+    linear = variational = composite = approximate = None
     maps = {}  # noqa: RUF012
 
     def _posterior(self, records):
@@ -87,6 +87,12 @@ class ConstantRecipe:
 
     def view(self, data):
         return data
+
+    def frame(self, data):
+        return Frame.of(data)
+
+    def view_of(self, support):
+        return support
 
     def build(self, data, key=0, frame=None):
         scaling = Scaling.of(data) if frame is None else frame.scaling

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
 
 import mrgp
 from groups import rest_thorough
@@ -170,7 +171,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("components", [1, 3])
+@pytest.mark.parametrize("components", rest_thorough([1, 3], 1))
 @pytest.mark.parametrize("form", rest_thorough(FORMS, "positive, coupled"))
 def test_bound_and_predictions_equal_explicit_loops(form, components):
     with jax.enable_x64(True):
@@ -286,8 +287,8 @@ def test_expected_log_likelihood_and_moments_equal_monte_carlo(form):
 
 def sample(rng, view, block, chosen):
     """Draw a factor at the nodes of one region: inducing variables, then what they leave open."""
-    alpha = np.asarray(view.alpha)[0]
-    residual = np.asarray(view.own)[0] - alpha @ alpha.T
+    alpha, own = (block_diag(*np.asarray(part)[:, 0]) for part in (view.alpha, view.own))
+    residual = own - alpha @ alpha.T
     values, vectors = np.linalg.eigh(residual)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     means, roots = np.asarray(block.mean), np.tril(np.asarray(block.root))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mrgp
+from groups import rest_thorough
 from mrgp._types import to_numpy
 from mrgp.data import Scaling, as_key
 from mrgp.models import as_arrays
@@ -207,7 +208,7 @@ def kernel_of(lengthscale, variance):
     return lambda x, z: rbf(x, z, lengthscale, variance)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", rest_thorough(CASES, TASKS, TOTALS))
 def test_the_bound_equals_dense_algebra_and_loops_over_paths(case):
     made = built(case)
     in_chain = case not in SUPPORTS
@@ -266,6 +267,7 @@ def test_a_value_beyond_a_source_does_not_train_its_map():
     assert list(np.asarray(part.rows)) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.thorough
 def test_the_expected_log_likelihood_of_a_layer_equals_monte_carlo():
     made, draws = built(CHAIN), 3000
     expected = float(expected_log_likelihood(made.objective, 2000))
@@ -301,6 +303,7 @@ def expected_log_likelihood(objective, paths):
     return gp.expected_log_likelihood(q, (many.record_of(states, node, of_layer),))
 
 
+@pytest.mark.thorough
 def test_gradients_equal_finite_differences():
     made, step = built(CHAIN), 1e-5
     leaves, structure = jax.tree.flatten(made.trained)

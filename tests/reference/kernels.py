@@ -171,3 +171,13 @@ def spectral_mixture(weights, frequencies, bandwidths, variance=1.0):
         return variance * total
 
     return kernel
+
+
+def elliptic(x, z, lengths, angle, profile):
+    """Return a kernel of the distance in an ellipse, first axis `angle` from the first input."""
+    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    found = np.empty((len(x), len(z)))
+    for i, a in enumerate(x):
+        for j, b in enumerate(z):
+            found[i, j] = profile(np.sqrt(np.sum((turn @ (a - b) / lengths) ** 2)))
+    return found

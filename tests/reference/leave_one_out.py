@@ -21,7 +21,7 @@ def leave_one_out(prior, residual, noise, weight):
 
 
 def semivariances(residual, covariance, distance, edges):
-    """Return lag, number, empirical and expected semivariance of each bin, pair by pair."""
+    """Return lag, number, empirical and expected semivariance of each bin, and its sd, by pairs."""
     rows = []
     for low, high in itertools.pairwise(edges):
         pairs = [
@@ -36,5 +36,8 @@ def semivariances(residual, covariance, distance, edges):
         c = covariance
         expected = [0.5 * (c[i, i] + c[j, j]) - c[i, j] for i, j in pairs]
         lag = np.mean([distance[i, j] for i, j in pairs])
-        rows.append((lag, len(pairs), np.mean(seen), np.mean(expected)))
+        # The squares of Gaussian differences covary by twice the square of their covariance.
+        apart = np.array([np.eye(len(c))[i] - np.eye(len(c))[j] for i, j in pairs])
+        spread = np.sqrt(2 * np.mean((apart @ c @ apart.T) ** 2)) / 2
+        rows.append((lag, len(pairs), np.mean(seen), np.mean(expected), spread))
     return np.array(rows).T

@@ -187,10 +187,10 @@ def test_polygons_have_their_outlines_and_every_task_its_field(plotly, tmp_path)
 
 def test_lengthscales_have_the_units_of_the_inputs_that_their_kernel_sees(fits, plotly, tmp_path):
     path, quick = tmp_path / "page.html", mrgp.LBFGS(max_steps=1, starts=1, candidates=0)
-    grid = fits.london_data.select(source="laqn").supports[0][:1]
+    data = fits.london_data.select(source="laqn")
     kernel = mrgp.RBF(dims=("time", "lon")) + mrgp.Periodic(24.0, dims="time")
-    fit = mrgp.fit(mrgp.MRGP(kernel=kernel), fits.london_data, optimiser=quick, throw=False)
-    write_report(fit, path, grid=grid)
+    fit = mrgp.fit(mrgp.MRGP(kernel=kernel), data, optimiser=quick, throw=False)
+    write_report(fit, path, grid=data.supports[0][:1])
     rows = re.findall(r'<th scope="row">(kernel[^<]*lengthscale)</th>(.*?)</tr>', path.read_text())
     units = {
         name.split("(")[0]: re.findall(r"<td[^>]*>([^<]*)</td>", cells)[1] for name, cells in rows

@@ -57,8 +57,9 @@ def test_the_table_is_ranked_with_paired_standard_errors(found):
 
 
 def test_a_model_that_fails_is_named_with_its_reason(data):
-    models = {"fine": mrgp.MRGP(mrgp.RBF()), "wrong": mrgp.MRGP(target="satellite")}
-    found = mrgp.compare(models, data, number=2, progress=None)
+    models = {"fine": MODELS["smooth"], "wrong": mrgp.MRGP(target="satellite")}
+    folds = {"number": 3, "target": "fine", "progress": None}
+    found = mrgp.compare(models, data, "time", **folds)
     assert list(found.table.index) == ["fine"]
     assert "target='satellite' is no source" in found.failed["wrong"]
     assert "wrong has no scores: fold 0:" in str(found)

@@ -82,7 +82,7 @@ def labels_of(supports, **options):
     return [part.tolist() for part in mrgp.overlap_clusters(supports, **options).labels]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(layout=layouts)
 def test_clusters_are_those_of_all_pairs(layout):
     supports = made(layout)

@@ -10,6 +10,7 @@ import pytest
 import mrgp
 from mrgp.data import harmonise
 from mrgp.gp import variance
+from mrgp.io.checkpoint import REGISTRY
 from mrgp.kernels import Binding
 from mrgp.parameters import unwrap
 from mrgp.supports import Axis, Boxes, Geometry, Nodes, Points, Polygons, Products
@@ -302,3 +303,7 @@ def test_products_of_the_same_groups_are_joined_part_by_part():
     assert isinstance(joined, Products)
     assert isinstance(joined.parts[1], Boxes)
     np.testing.assert_allclose(joined.moment, np.concatenate([first.moment, second.moment]))
+
+
+def test_files_know_products_by_the_name_they_always_had():
+    assert REGISTRY["supports.Product"] is Products

@@ -1,8 +1,10 @@
-"""Checks of a fit: leave-one-out, variogram, shared errors, learned maps."""
+"""Checks of a fit: leave-one-out, variogram, shared errors, learned maps, effects."""
 
 from mrgp.checks.bias import BiasMap, bias_map
+from mrgp.checks.cautions import cautions
 from mrgp.checks.dense import is_dense
 from mrgp.checks.dependence import Dependence, Pair, dependence
+from mrgp.checks.estimates import effects, has_effects
 from mrgp.checks.leave_one_out import LeaveOneOut, leave_one_out
 from mrgp.checks.residuals import place_in_words
 from mrgp.checks.variogram import Variogram, variogram
@@ -14,7 +16,10 @@ __all__ = [
     "Pair",
     "Variogram",
     "bias_map",
+    "cautions",
     "dependence",
+    "effects",
+    "has_effects",
     "is_dense",
     "leave_one_out",
     "place_in_words",

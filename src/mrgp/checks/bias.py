@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from mrgp._types import float64
 from mrgp.inference import Fit
+from mrgp.prediction.values import require_share
 
 POINTS = 101
 Vector = Float[np.ndarray, " n"]
@@ -43,10 +44,7 @@ class BiasMap:
 
     def interval(self, level: float = 0.95) -> tuple[Vector, Vector]:
         """Return the central interval of the map."""
-        if not (np.ndim(level) == 0 and 0 < level < 1):
-            raise ValueError(
-                f"interval: the level must be one number between 0 and 1; got {level}."
-            )
+        require_share(level, "interval: the level")
         reach = ndtri(0.5 + 0.5 * level) * self.std
         return self.mean - reach, self.mean + reach
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import solve_triangular
 
-from mrgp.inference import Fit
+from mrgp.inference import Fit, densely, has_dense
 from mrgp.models import Process, as_arrays
 from mrgp.supports import Support
 
@@ -39,14 +39,14 @@ class Dense(NamedTuple):
 
 
 def is_dense(fit: Fit) -> bool:
-    """Tell whether a fit keeps its values and their covariance.
+    """Tell whether a fit keeps its values, and has or can make their covariance.
 
     >>> import mrgp
     >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
     >>> is_dense(mrgp.fit(mrgp.MRGP(), mrgp.Dataset([seen])))
     True
     """
-    return fit.records is not None and fit.treatment != "adjusted"
+    return has_dense(fit) and fit.treatment != "adjusted"
 
 
 def dense(fit: Fit, where: str, otherwise: str) -> Dense:
@@ -64,6 +64,7 @@ def dense(fit: Fit, where: str, otherwise: str) -> Dense:
             f" of {type(fit.recipe).__name__},"
             f" {several if linear is None else linear.account(fit.state)}. {otherwise}"
         )
+    fit = densely(fit, where)
     read = as_arrays(linear).readings(as_arrays(records))
     offsets = [fit.scaling.offset[fit.scaling.index(task)] for _, task in fit.processes]
     level = [o * np.asarray(r.support.total) for o, r in zip(offsets, records, strict=True)]

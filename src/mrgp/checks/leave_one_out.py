@@ -1,6 +1,7 @@
 """Every value predicted from all the others, in closed form, for exact fits (theory 2.6)."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,17 +24,9 @@ OTHERWISE = (
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class LeftOut:
-    """The observed values of one source, and what all other values say of each.
+class _Compared:
+    """Values, with mean and variance of what others say of each, noise included."""
 
-    `mean` and `variance` are those of the value itself, noise included. Missing values are left
-    out: rows are those of the source's observed values, in order.
-    """
-
-    source: str
-    task: str
-    units: str | None
-    support: Support
     y: Vector
     mean: Vector
     variance: Vector
@@ -46,28 +39,39 @@ class LeftOut:
         """Value minus prediction, in standard deviations: N(0, 1) each if the model is right."""
         return (self.y - self.mean) / np.sqrt(self.variance)
 
-    def prediction(self) -> Prediction:
-        """Return the same as a `Prediction`, with quantiles, tables and probabilities."""
-        return Prediction(
-            support=self.support,
-            task=self.task,
-            source=self.source,
-            units=self.units,
-            component_weights=np.ones((1, len(self))),
-            means=self.mean[None],
-            variances=self.variance[None],
-        )
-
-    def __repr__(self) -> str:
-        error = np.sqrt(np.mean((self.y - self.mean) ** 2))
-        units = f" {self.units}" if self.units else ""
-        return f"LeftOut({self.source}, {self.task}: {len(self)} values, rmse {error:.4g}{units})"
+    @property
+    def rmse(self) -> float:
+        """The root of the mean squared error."""
+        return float(np.sqrt(np.mean((self.y - self.mean) ** 2)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class LeaveOneOut:
+class LeftOut(_Compared):
+    """The observed values of one source, and what all other values say of each.
+
+    Missing values are left out: rows are those of the source's observed values, in order.
+    """
+
+    source: str
+    task: str
+    units: str | None
+    support: Support
+
+    def prediction(self) -> Prediction:
+        """Return the same as a `Prediction`, with quantiles, tables and probabilities."""
+        about = (self.support, self.task, self.source, self.units)
+        return Prediction(*about, np.ones((1, len(self))), self.mean[None], self.variance[None])
+
+    def __repr__(self) -> str:
+        found = f"{len(self)} values, rmse {self.rmse:.4g}{f' {self.units}' if self.units else ''}"
+        return f"LeftOut({self.source}, {self.task}: {found})"
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class LeaveOneOut(_Compared):
     """What the other values say of each, by source; `loo["sensors"]` is one of them.
 
+    `y`, `mean`, `variance` and `residuals` are of all sources, one source after another.
     `covariance` is that of all standardised residuals under the model, and `ties` the covariance
     of the values, by which neighbours are found.
 
@@ -83,9 +87,6 @@ class LeaveOneOut:
     covariance: Float[np.ndarray, "n n"]
     ties: Float[np.ndarray, "n n"]
 
-    def __len__(self) -> int:
-        return sum(map(len, self.parts))
-
     def __iter__(self) -> Iterator[LeftOut]:
         return iter(self.parts)
 
@@ -99,72 +100,43 @@ class LeaveOneOut:
         return found[0]
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def named(self) -> dict[str, LeftOut]:
         """The sources by name, with the task where there are several."""
         one = len({p.task for p in self.parts}) == 1
-        return tuple(p.source if one else f"{p.source}, {p.task}" for p in self.parts)
+        return {p.source if one else f"{p.source}, {p.task}": p for p in self.parts}
 
     @property
-    def y(self) -> Vector:
-        """The values of all sources, one source after another."""
-        return np.concatenate([p.y for p in self.parts])
-
-    @property
-    def mean(self) -> Vector:
-        """What the others say of each value."""
-        return np.concatenate([p.mean for p in self.parts])
-
-    @property
-    def variance(self) -> Vector:
-        """The variance of each value given the others, noise included."""
-        return np.concatenate([p.variance for p in self.parts])
-
-    @property
-    def residuals(self) -> Vector:
-        """Values minus predictions, in standard deviations."""
-        return np.concatenate([p.residuals for p in self.parts])
+    def names(self) -> tuple[str, ...]:
+        """The names of the sources."""
+        return tuple(self.named)
 
     def scores(self) -> dict[str, dict[str, float]]:
         """Return the scores of `mrgp.evaluate` for each source, and for all under "overall"."""
-        found = {
-            name: evaluate_quietly(part.prediction(), part.y)
-            for name, part in zip(self.names, self.parts, strict=True)
-        }
+        found = {n: evaluate_quietly(p.prediction(), p.y) for n, p in self.named.items()}
         # Scores do not look at places; those of several sources need not be of one kind.
         whole = dataclasses.replace(self.parts[0], y=self.y, mean=self.mean, variance=self.variance)
         return found | {"overall": evaluate_quietly(whole.prediction(), whole.y)}
 
     def summary(self) -> str:
         """Tell whether the residuals are what the model expects, and which values are farthest."""
+        ends = np.cumsum([0, *map(len, self.parts)])
+        blocks = [slice(*pair) for pair in itertools.pairwise(ends)]
         checks = [
-            check_residuals(part.residuals, self.covariance[rows, rows], self.ties[rows, rows])
-            for part, rows in self._rows()
+            check_residuals(
+                self.residuals[rows], self.covariance[rows, rows], self.ties[rows, rows]
+            )
+            for rows in blocks
         ]
-        errors = [float(np.sqrt(np.mean((p.y - p.mean) ** 2))) for p in self.parts]
-        units = [p.units for p in self.parts]
-        return describe(self.names, errors, units, checks, self.worst())
+        return describe(self.named, checks, self.worst())
 
     def worst(self, count: int = 5) -> tuple[Worst, ...]:
         """Return the values farthest from what the others say, in standard deviations."""
         order = np.argsort(-np.abs(self.residuals), kind="stable")[:count]
-        found = []
-        for i in map(int, order):
-            name, part, rows = next(
-                (name, part, rows)
-                for name, (part, rows) in zip(self.names, self._rows(), strict=True)
-                if rows.start <= i < rows.stop
-            )
-            found.append(Worst.of(name, i - rows.start, part))
-        return tuple(found)
-
-    def _rows(self) -> Iterator[tuple[LeftOut, slice]]:
-        start = 0
-        for part in self.parts:
-            yield part, slice(start, start + len(part))
-            start += len(part)
+        rows = [(name, row, p) for name, p in self.named.items() for row in range(len(p))]
+        return tuple(Worst.of(*rows[i]) for i in order)
 
     def __repr__(self) -> str:
-        parts = ", ".join(f"{n}: {len(p)}" for n, p in zip(self.names, self.parts, strict=True))
+        parts = ", ".join(f"{name}: {len(part)}" for name, part in self.named.items())
         return f"LeaveOneOut({parts} values; residual sd {self.residuals.std():.3g})"
 
 
@@ -183,20 +155,12 @@ def leave_one_out(fit: Fit) -> LeaveOneOut:
     mean = found.y - found.alpha / precision
     # A held-out value has the noise s2, whatever weight it would have had.
     variance = 1 / precision - found.tempered
-    parts = tuple(
-        LeftOut(
-            source=process[0],
-            task=process[1],
-            units=fit.units.get(process[1]),
-            support=found.supports[process],
-            y=found.y[rows],
-            mean=mean[rows],
-            variance=variance[rows],
-        )
-        for process, rows in found.rows.items()
-    )
+    parts = []
+    for (source, task), rows in found.rows.items():
+        about = (source, task, fit.units.get(task), found.supports[source, task])
+        parts.append(LeftOut(found.y[rows], mean[rows], variance[rows], *about))
     covariance = _residual_covariance(found, precision * np.sqrt(variance))
-    return LeaveOneOut(parts, covariance, found.covariance)
+    return LeaveOneOut(found.y, mean, variance, tuple(parts), covariance, found.covariance)
 
 
 def _residual_covariance(found: Dense, scale: Vector) -> Float[np.ndarray, "n n"]:

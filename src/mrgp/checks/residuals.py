@@ -1,6 +1,6 @@
 """Are leave-one-out residuals what the model expects? A short account (theory 2.6)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,17 +136,14 @@ def _neighbours(ties: Float[np.ndarray, "n n"]) -> np.ndarray:
 
 
 def describe(
-    names: Sequence[str],
-    errors: Sequence[float],
-    units: Sequence[str | None],
-    checks: Sequence[ResidualCheck],
-    worst: Sequence[Worst],
+    named: Mapping[str, Any], checks: Sequence[ResidualCheck], worst: Sequence[Worst]
 ) -> str:
     """Write the account: a few lines for each source, and the values that are farthest."""
     lines = ["Every value from all the others, with the parameters of the fit"]
-    for name, error, unit, check in zip(names, errors, units, checks, strict=True):
+    for (name, part), check in zip(named.items(), checks, strict=True):
         values = "1 value" if check.values == 1 else f"{check.values} values"
-        lines.append(f"  {name}: {values}, rmse {error:.4g}{f' {unit}' if unit else ''}")
+        units = f" {part.units}" if part.units else ""
+        lines.append(f"  {name}: {values}, rmse {part.rmse:.4g}{units}")
         lines.append(
             f"    residuals in sd: mean {check.mean:.2f}, spread {check.spread:.2f},"
             f" {check.beyond:.1%} beyond {EDGE} (5% expected)"
@@ -173,25 +170,14 @@ def place_in_words(support: Support, row: int) -> str:
     >>> place_in_words(mrgp.intervals([0.0], [2.0], inputs="day"), 0)
     'day 1'
     """
-    centre = centres(support)[row]
-    axes = support.axes or ()
-    axes = (*axes, *(None,) * (len(centre) - len(axes)))
-    named = zip(support.input_names, centre, axes, strict=True)
+    named = zip(support.input_names, support.centres[row], support.input_axes, strict=True)
     return ", ".join(f"{name} {_in_words(x, axis)}" for name, x, axis in named)
-
-
-def centres(support: Support) -> Float[np.ndarray, "n d"]:
-    """Return the weighted centre of each region; of those without weight, the middle."""
-    lower, upper = (np.asarray(side) for side in support.bounds)
-    total = np.asarray(support.total)[:, None]
-    safe = np.where(total == 0, 1.0, total)
-    return np.where(total == 0, 0.5 * (lower + upper), np.asarray(support.moment) / safe)
 
 
 def _in_words(x: float, axis: Axis | None) -> str:
     if axis is None:
         return f"{x:.6g}"
-    value = axis.origin + axis.step * x
+    value = axis.physical(x)
     if axis.quantity == "time":
         return str(np.datetime64(int(np.rint(value)), "s")) + " UTC"
     return f"{value:.5f}"

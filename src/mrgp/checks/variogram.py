@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from mrgp._types import float64
 from mrgp.checks.dense import dense
-from mrgp.checks.residuals import centres
 from mrgp.data import Dataset
 from mrgp.gp import prior_covariance
 from mrgp.inference import Fit
@@ -114,32 +113,28 @@ def variogram(
     apart = _apart(support, columns, within)
     chosen = _drawn(len(residual))
     residual, covariance = residual[chosen], covariance[np.ix_(chosen, chosen)]
-    x = centres(support)[chosen]
+    x = support.centres[chosen]
     distance = np.sqrt(sum((x[:, None, d] - x[None, :, d]) ** 2 for d in columns))
     allowed = np.triu(np.ones(distance.shape, bool), 1)
     for d, reach in apart.items():
         allowed &= np.abs(x[:, None, d] - x[None, :, d]) <= reach
     edges = _edges(bins, distance[allowed], support, columns)
+    distance = np.where(allowed, distance, np.nan)
     return Variogram(
         *process,
         units=fit.units.get(process[1]),
         dims=tuple(support.input_names[d] for d in columns),
         distance_units=_unit(support, columns),
         values=len(residual),
-        **_binned(residual, covariance, distance, allowed, edges),
+        **_binned(residual, covariance, distance, edges),
     )
 
 
-def _binned(
-    residual: Vector,
-    covariance: Matrix,
-    distance: Matrix,
-    allowed: Bool[np.ndarray, "n n"],
-    edges: Bins,
-) -> dict[str, Any]:
-    """Return the columns of a variogram."""
-    bin_of = np.where(allowed, np.searchsorted(edges, distance, side="left") - 1, -1)
-    bin_of[allowed & (distance == edges[0])] = 0
+def _binned(residual: Vector, covariance: Matrix, distance: Matrix, edges: Bins) -> dict[str, Any]:
+    """Return the columns of a variogram; what is no pair has no distance."""
+    # NaN comes after the last edge.
+    bin_of = np.searchsorted(edges, distance, side="left") - 1
+    bin_of[distance == edges[0]] = 0
     rows = []
     for b in range(len(edges) - 1):
         first, second = np.nonzero(bin_of == b)
@@ -148,7 +143,7 @@ def _binned(
     if not rows:
         raise ValueError(
             "variogram: no pairs lie inside the edges of bins=; the largest distance is"
-            f" {distance[allowed].max():.4g}."
+            f" {np.nanmax(distance):.4g}."
         )
     lag, pairs, *others = np.array(rows).T
     names = ("empirical", "model", "standard_error")
@@ -235,8 +230,8 @@ def _columns(support: Support, dims: Any) -> tuple[int, ...]:
 
 def _unit(support: Support, columns: tuple[int, ...]) -> str | None:
     """Return the unit that inputs share, where it is known."""
-    axes = (*(support.axes or ()), *(None,) * support.dimension)
-    units = {None if axis is None else axis.unit for axis in (axes[d] for d in columns)}
+    axes = [support.input_axes[d] for d in columns]
+    units = {None if axis is None else axis.unit for axis in axes}
     return units.pop() if len(units) == 1 else None
 
 
@@ -252,7 +247,7 @@ def _apart(
                 "variogram: within= takes distances of zero or more along the inputs that are not"
                 f" in dims=, {tuple(names[d] for d in others)}; got {name!r}: {reach!r}."
             )
-    x = centres(support)
+    x = support.centres
     return {d: float(given.get(names[d], 0.0)) + SAME * float(np.ptp(x[:, d])) for d in others}
 
 

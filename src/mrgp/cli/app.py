@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import mrgp
+from mrgp._drafts import check_writable
 from mrgp.inference import Bar, Lines, Progress, Silent
 
 EVERYWHERE = {"--quiet": "quiet", "--verbose": "verbose"}
@@ -36,7 +37,8 @@ asked: set[str] = set()
 
 
 def main() -> None:
-    """Run the command line, and end with its exit code."""
+    """Run the command line, and end with its exit code; compiled programs last."""
+    mrgp.compilation_cache()
     sys.exit(command(sys.argv[1:]))
 
 
@@ -51,6 +53,8 @@ def command(arguments: list[str]) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
+            # A program that cannot be read from the cache is compiled again.
+            warnings.filterwarnings("ignore", message=".*persistent compilation cache")
             app(left, prog_name="mrgp")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -130,11 +134,10 @@ def _plain(value: Any) -> Any:
 
 
 def check_file(path: Path, suffixes: Collection[str] = (), option: str = "--out") -> None:
-    """Refuse what is no file of the kind that is written, before anything is computed for it."""
+    """Refuse what cannot be written, before anything is computed for it."""
     if suffixes and path.suffix.lower() not in suffixes:
         raise ValueError(f"{option} {path} must end in {' or '.join(suffixes)}.")
-    if path.is_dir():
-        raise ValueError(f"{option} {path} is a folder; give the name of a file.")
+    check_writable(path, f"{option} ")
 
 
 def progress(title: str) -> Progress:

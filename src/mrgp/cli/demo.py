@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 import mrgp
+from mrgp._drafts import draft
 from mrgp.cli.app import app, progress, say, show
 from mrgp.datasets import Simulation, city
 from mrgp.evaluation import BRIEF, SCORES
@@ -73,6 +74,7 @@ def _draw(
     calibration, place = plt.subplots(figsize=(5, 5), layout="constrained")
     plot_calibration(place, predictions, truth)
     for file, figure in {"maps.png": maps, "calibration.png": calibration}.items():
-        figure.savefig(out / file, dpi=120)
+        with draft(out / file) as named:
+            figure.savefig(named, dpi=120)
         plt.close(figure)
         say(f"wrote {out / file}")

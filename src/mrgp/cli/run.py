@@ -19,7 +19,10 @@ def run(
             help="How many seeds, folds or sites (5), a range (100-149), or a list (3,7)."
         ),
     ] = None,
-    variants: Annotated[str | None, typer.Option(help="Variants, separated by commas.")] = None,
+    variants: Annotated[
+        str | None,
+        typer.Option("--variants", "--sets", help="Variants or sets, separated by commas."),
+    ] = None,
     models: Annotated[str | None, typer.Option(help="Models, separated by commas.")] = None,
     preset: Annotated[
         str | None,
@@ -66,7 +69,12 @@ def run(
         return
     known = experiment.replicates
     title = f"{name}: mean ± sd over {known.scored or known.noun}s"
-    show(*experiments.table(summary, experiment.costs), title)
+    if margins := summary.get("margins"):
+        show(*experiments.margins_table(margins), f"{name}: models beside simple rules")
+        for line in experiments.told(margins):
+            typer.echo(line)
+    else:
+        show(*experiments.table(summary, experiment.costs), title)
     say(f"wrote {out / summary['experiment']}")
 
 

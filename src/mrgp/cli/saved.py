@@ -1,14 +1,23 @@
 """A saved fit: what it says of itself, what may be asked of it, and the files beside it."""
 
+import json
+import os
+import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+import jax
+import numpy as np
+
 import mrgp
+from mrgp._drafts import draft, write_text
 from mrgp.cli.app import note
 from mrgp.config.checking import read_config
 from mrgp.config.names import listed, offer
 from mrgp.config.schema import Config, ConfigError, Source
+from mrgp.inference.journal import Journal
+from mrgp.inference.tallies import checksum_of
 from mrgp.io.sources import read_data, read_source
 
 
@@ -19,6 +28,7 @@ def account(fit: mrgp.Fit, path: Path) -> dict[str, Any]:
         "recipe": type(fit.recipe).__name__,
         "status": fit.status.code,
         "reasons": list(fit.reasons),
+        "warnings": list(fit.warnings),
         "inputs": list(fit.inputs),
         "values": by_process({process: used for process, (used, _) in fit.counts.items()}),
         "missing": by_process({process: lost for process, (_, lost) in fit.counts.items()}),
@@ -66,6 +76,51 @@ def beside(fit: Path) -> Path:
     return fit.with_name(fit.name + ".toml")
 
 
+def keep_config(config: Path, settings: Config, kept: Path) -> None:
+    """Write a configuration beside a fit; from there, too, its files are found."""
+    text = config.read_text(encoding="utf-8-sig")
+    if kept.resolve().parent != config.resolve().parent:
+        folder = _seen_from(kept.resolve().parent, config.resolve().parent / settings.folder)
+        # Keys of all stand before the first table.
+        head, begin, rest = f"\n{text}".partition("\n[")
+        head = re.sub(r"(?m)^\s*folder\s*=.*\n?", "", head)
+        text = f"folder = {json.dumps(folder, ensure_ascii=False)}\n{head}{begin}{rest}"
+    write_text(kept, text)
+
+
+def _seen_from(here: Path, there: Path) -> str:
+    try:
+        return Path(os.path.relpath(there, here)).as_posix()
+    except ValueError:
+        # Another drive has no relative path.
+        return there.resolve().as_posix()
+
+
+def journal_of(out: Path, settings: Config, data: mrgp.Dataset) -> Journal:
+    """Return the journal of a fit that will be written to a file."""
+    what = settings.model_dump_json(include={"model", "weights", "key"})
+    mark = [what, str(checksum_of(data)), mrgp.__version__, jax.__version__, np.__version__]
+    return Journal(out.with_name(out.name + ".journal"), "\n".join(mark))
+
+
+def begun(out: Path, book: Journal, data: mrgp.Dataset, resume: bool) -> mrgp.Fit | None:
+    """Return a fit to go on with, where there is one; a journal of this fit is taken up."""
+    if not resume:
+        if book.path.exists():
+            note(f"note: {book.path} has a fit that was stopped; --resume would go on with it.")
+        return None
+    if book.read():
+        note(f"note: going on with {book.path}")
+        return None
+    if not out.is_file():
+        note("note: there is nothing to go on with; the fit begins anew.")
+        return None
+    found = mrgp.load(out)
+    if not found.has_data(data):
+        raise ValueError(f"--resume: {out} is a fit of other data; leave --resume out.")
+    return found
+
+
 def config_of(fit: Path) -> Config | None:
     """Return the configuration of a fit, where it is kept."""
     return read_config(beside(fit)) if beside(fit).is_file() else None
@@ -109,10 +164,7 @@ def read_values(path: Path, fit: mrgp.Fit, file: Path, source: str | None) -> mr
 
 
 def draw(
-    found: mrgp.Prediction,
-    path: Path,
-    data: mrgp.Dataset | None = None,
-    exceedance: float | None = None,
+    found: mrgp.Prediction, path: Path, data: mrgp.Dataset | None, exceedance: float | None
 ) -> None:
     """Draw a prediction into a file, with the data that the fit keeps of its task."""
     import matplotlib as mpl
@@ -123,5 +175,6 @@ def draw(
     shown = data if data is not None and found.task in data.tasks else None
     figure = found.plot(shown, exceedance=exceedance)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=130)
+    with draft(path) as named:
+        figure.savefig(named, dpi=130)
     plt.close(figure)

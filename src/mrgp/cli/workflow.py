@@ -1,16 +1,18 @@
 """From files to a fit, and from a fit to predictions, scores and a page."""
 
-import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import mrgp
+from mrgp._drafts import write_text
 from mrgp.cli import saved
 from mrgp.cli.app import STOPPED, answer, app, check_file, note, progress, say, show
 from mrgp.config.checking import read_config
+from mrgp.config.schema import Config
 from mrgp.evaluation import TABLE
+from mrgp.inference import journal
 from mrgp.io.exports import check_out, write_prediction
 from mrgp.io.files import read_frame
 from mrgp.io.guessing import guess
@@ -40,7 +42,7 @@ def init(
     check_file(out)
     text = guess(files, out.parent)
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text, encoding="utf-8")
+    write_text(out, text)
     say(text.rstrip(), f"wrote {out}; next: mrgp fit {out}")
 
 
@@ -49,30 +51,53 @@ def fit_config(
     config: Annotated[Path, typer.Argument(help="A configuration, as `mrgp init` writes.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to save.")] = Path("fit.mrgp"),
     as_json: Json = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a fit that was stopped or killed.")
+    ] = False,
 ) -> None:
-    """Read the sources of a configuration, fit the model, and save the fit."""
+    """Read the sources of a configuration, fit the model, and save the fit.
+
+    What a long fit has found is kept beside it every half minute; one that was stopped or killed
+    goes on with --resume, and ends as if it never was.
+    """
+    kept = saved.beside(out)
+    for file in (out, kept):
+        check_file(file)
     settings = read_config(config)
     data = read_data(settings)
-    kept = saved.beside(out)
-    check_file(out)
     if config.resolve() in (out.resolve(), kept.resolve()):
         raise ValueError(f"--out {out} would write over {config}; give another name.")
     out.parent.mkdir(parents=True, exist_ok=True)
     saved.note_units(data)
     if not as_json:
         say(f"{data}\n")
-    how: dict[str, Any] = {"key": settings.key, "weights": settings.weights}
-    model: Any = "auto"
-    if settings.model != "auto":
-        model, optimiser = settings.model.build(), settings.model.optimiser
-        how["optimiser"] = None if optimiser is None else optimiser.build()
-    done = mrgp.fit(model, data, progress=progress("fit"), **how)
+    book = saved.journal_of(out, settings, data)
+    earlier = saved.begun(out, book, data, resume)
+    with journal.kept(book):
+        done = _fit(settings, data) if earlier is None else _gone_on(earlier, data)
     mrgp.save(done, out)
-    shutil.copyfile(config, kept)
+    saved.keep_config(config, settings, kept)
     wrote = f"wrote {out} and {kept}; next: mrgp predict {out} --at FILE, or --grid ..."
     answer(saved.account(done, out), as_json, done.summary(), wrote)
     if done.status.code == "interrupted":
+        note("note: --resume goes on where it was stopped.")
         raise typer.Exit(STOPPED)
+    book.path.unlink(missing_ok=True)
+
+
+def _fit(settings: Config, data: mrgp.Dataset) -> mrgp.Fit:
+    how: dict[str, Any] = {"key": settings.key, "weights": settings.weights}
+    model: Any = "auto"
+    if settings.model != "auto":
+        model, how["optimiser"] = settings.model.build(), settings.model.build_optimiser()
+    return mrgp.fit(model, data, progress=progress("fit"), **how)
+
+
+def _gone_on(earlier: mrgp.Fit, data: mrgp.Dataset) -> mrgp.Fit:
+    if earlier.status.code not in ("interrupted", "step limit"):
+        note("note: the fit had ended; there is nothing to go on with.")
+        return earlier
+    return earlier.resume(data, progress=progress("fit"))
 
 
 @app.command()

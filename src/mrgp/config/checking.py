@@ -36,7 +36,7 @@ CALLED = re.compile(r"(\w+)\.__init__\(\) got an unexpected keyword argument ('\
 
 
 def read_config(path: Path) -> Config:
-    """Read and check a configuration; files are relative to its folder."""
+    """Read and check a configuration; files are relative to its folder, or to that it names."""
     if not path.is_file():
         what = "is a folder, not a configuration" if path.is_dir() else "is not there"
         raise ConfigError(f"The configuration {path} {what}. `mrgp init FILES` writes one.")
@@ -49,6 +49,8 @@ def read_config(path: Path) -> Config:
         content: dict[str, Any] = tomllib.loads(text)
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is no text in UTF-8, as a configuration is.") from None
+    except RecursionError:
+        raise ConfigError(f"{path} is not a configuration: it is nested too deep.") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(
             f"{path} is not valid TOML: {error}. Text stands in quotes, tables as [name]."
@@ -58,7 +60,7 @@ def read_config(path: Path) -> Config:
     except ValidationError as error:
         raise ConfigError(_explain(path, text, content, error)) from None
     for source in config.sources.values():
-        source.file = path.parent / source.file
+        source.file = path.parent / config.folder / source.file
     return config
 
 

@@ -12,6 +12,7 @@ from mrgp import inference, kernels, models
 from mrgp.gp import Inducing
 from mrgp.parameters import LogNormal, Parameter, positive
 from mrgp.supports import GaussLegendre
+from mrgp.supports.quadrature import mesh
 
 KERNELS = ("kernel", "kernel_f", "kernel_w", "kernel_base", "kernel_deep")
 Stationary = Literal["RBF", "Matern12", "Matern32", "Matern52", "RationalQuadratic"]
@@ -99,8 +100,7 @@ def make_inducing(given: Any) -> Any:
         return {source: make_inducing(value) for source, value in given.items()}
     if not all(isinstance(side, list) and len(side) == 3 for side in given.values()):
         return Inducing(**given)
-    sides = [np.linspace(first, last, number) for first, last, number in given.values()]
-    return np.stack([side.ravel() for side in np.meshgrid(*sides, indexing="ij")], -1)
+    return mesh(*(np.linspace(first, last, number) for first, last, number in given.values()))
 
 
 class OptimiserSpec(BaseModel, extra="allow"):
@@ -145,10 +145,12 @@ class Described(BaseModel, extra="forbid"):
     @model_validator(mode="after")
     def check_recipe(self) -> "Described":
         """Make the recipe once, so that a wrong setting is known when the file is read."""
-        if self.recipe == "auto":
+        if not hasattr(models, self.recipe):
             given = sorted(self.model_fields_set.difference(self.beside_auto))
             if given:
-                raise ValueError(f'recipe = "auto" chooses {given[0]} itself; leave it out')
+                raise ValueError(
+                    f'recipe = "{self.recipe}" chooses {given[0]} itself; leave it out'
+                )
             return self
         known = [field.name for field in dataclasses.fields(getattr(models, self.recipe))]
         try:
@@ -162,8 +164,8 @@ class Described(BaseModel, extra="forbid"):
 
     def build(self) -> Any:
         """Make the recipe; "auto" is left to `fit`."""
-        if self.recipe == "auto":
-            return "auto"
+        if not hasattr(models, self.recipe):
+            return self.recipe
         recipe = getattr(models, self.recipe)(**self._settings())
         if self.averages is not None:
             recipe = models.Dependent(recipe, self.averages)

@@ -23,8 +23,9 @@ class Source(BaseModel):
     A grid (NetCDF, Zarr) has a `variable`; `width` gives cells a width along dimensions, in time a
     duration such as "1h"; `instant` names those along which they have none. Shapes (GeoJSON,
     GeoPackage, Shapefile) have `y` and a geometry; polygons become nodes `spacing` kilometres
-    apart. Half the detection `limit` stands in the place of values at or below it, whose noise
-    grows to match; `noise_variance` must then be known.
+    apart. `likelihood` is how values scatter, by its word; `exposure` and `trials` are numbers or
+    columns. Values at or below a detection `limit`, or at or above an `upper_limit`, are censored.
+    `covariates` are columns that describe the places: numbers, and text as categories.
 
     >>> Source(file="a.csv", y="no2", x=["time", "lon", "lat"], crs="EPSG:4326").kind
     'table'
@@ -44,8 +45,15 @@ class Source(BaseModel):
     spacing: float | None = Field(default=None, gt=0)
     crs: str | bool | None = None
     noise_variance: float | str | None = None
+    likelihood: Literal[
+        "gaussian", "student_t", "poisson", "negative_binomial", "binomial", "gamma", "log_normal"
+    ] = "gaussian"
+    exposure: float | str | None = None
+    trials: float | str | None = None
     limit: float | None = Field(default=None, gt=0)
+    upper_limit: float | None = None
     values: Literal["mean", "sum"] = "mean"
+    covariates: list[str] = Field(default_factory=list)
 
     @field_validator("file")
     @classmethod
@@ -66,13 +74,17 @@ class Source(BaseModel):
 class Config(BaseModel):
     """Sources by name, the first of which is the target, and the model to fit.
 
-    `inputs` is the order of the inputs; `model` is "auto" or a recipe with its settings; `weights`
+    `folder` is where files that are not given in full lie, as seen from the configuration's own;
+    `inputs` is the order of the inputs; `space` names those that are directions of one space, where
+    their names do not say so; `model` is "auto" or a recipe with its settings; `weights`
     are composite weights, found by the rule of `mrgp.composite_weights` if "auto".
     """
 
     model_config = ConfigDict(extra="forbid")
     sources: dict[str, Source] = Field(min_length=1)
+    folder: Path = Path()
     inputs: list[str] | None = None
+    space: list[str] | list[list[str]] | None = None
     time_unit: Literal["s", "min", "h", "D"] = "h"
     model: Literal["auto"] | Described = "auto"
     weights: Literal["auto"] | dict[str, float] | None = None

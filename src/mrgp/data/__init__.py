@@ -1,11 +1,13 @@
 """WHAT was seen: observations, datasets, and the scaling between units."""
 
 from mrgp.data.dataset import Dataset, as_key, as_seed, rename_inputs
+from mrgp.data.doubts import cautions_of
 from mrgp.data.harmony import common_axes, harmonise
 from mrgp.data.limits import as_values, below_limit
 from mrgp.data.observations import Observations
 from mrgp.data.processes import Process, by_process, process_weights, require_processes
 from mrgp.data.scaling import Frame, Record, Records, Scaling, spread_of
+from mrgp.data.strays import far_values, fill_values, shown_rows
 
 __all__ = [
     "Dataset",
@@ -20,10 +22,14 @@ __all__ = [
     "as_values",
     "below_limit",
     "by_process",
+    "cautions_of",
     "common_axes",
+    "far_values",
+    "fill_values",
     "harmonise",
     "process_weights",
     "rename_inputs",
     "require_processes",
+    "shown_rows",
     "spread_of",
 ]

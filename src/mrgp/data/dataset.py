@@ -1,6 +1,7 @@
 """A dataset: observation processes that see one world."""
 
 import dataclasses
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from mrgp.data.harmony import common_axes, harmonise, warn_of_plain_numbers
 from mrgp.data.observations import Observations
 from mrgp.data.processes import Process
-from mrgp.supports import Axis, Field, Support, same_fields
+from mrgp.supports import Axis, Field, Support, same_fields, with_common_tables
 
 
 class Dataset:
@@ -37,8 +38,10 @@ class Dataset:
             raise ValueError("Dataset needs at least one source of observations.")
         self._check_pairs()
         self._check_units()
+        self.observations = tuple(_with_common_columns(self.observations))
         self._check_covariates()
         self.observations = tuple(_with_common_axes(self._named()))
+        self.observations = tuple(self._with_common_spaces())
 
     @property
     def processes(self) -> tuple[Process, ...]:
@@ -71,6 +74,18 @@ class Dataset:
         return next((s.axes for s in self.supports if s.axes is not None), None)
 
     @property
+    def spaces(self) -> tuple[tuple[str, ...], ...]:
+        """The inputs that are directions of one space, by name.
+
+        >>> import mrgp
+        >>> x = mrgp.points([[0.0, 51.0]], inputs=("lon", "lat"))
+        >>> Dataset([mrgp.Observations(x, [3.0])]).spaces
+        (('lon', 'lat'),)
+        """
+        support = self.observations[0].support
+        return tuple(tuple(support.input_names[d] for d in space) for space in support.spaces)
+
+    @property
     def covariates(self) -> tuple[Field, ...] | None:
         """What the covariates among the inputs were sampled from."""
         return self.observations[0].support.covariates
@@ -79,6 +94,11 @@ class Dataset:
         self, source: Any, names: Any = None, *, inputs: Any = None, method: str = "linear"
     ) -> "Dataset":
         """Add the same covariates to every source (see `Support.with_covariates`)."""
+        if hasattr(source, "items") and not hasattr(source, "dims"):
+            raise TypeError(
+                "Dataset.with_covariates: the rows of a table belong to one source. Give them"
+                " there, as points(x, covariates=frame) or from_frame(..., covariates=[...])."
+            )
         field = Field.of(source, names, inputs, method)
         return Dataset([o.replace(support=field.extend(o.support)) for o in self])
 
@@ -217,6 +237,21 @@ class Dataset:
             for o in self.observations
         ]
 
+    def _with_common_spaces(self) -> Iterator[Observations]:
+        """Give all sources the spaces that one of them was given, or refuse those that differ."""
+        given = [o for o in self.observations if o.support.space is not None]
+        for o in given:
+            if o.support.spaces != given[0].support.spaces:
+                mine, others = (_in_groups(x.support) for x in (o, given[0]))
+                raise ValueError(
+                    f"{o.label}: its spaces are {mine}, but {given[0].label} has {others}. Give all"
+                    " sources the same space=, or one of them alone."
+                )
+        for o in self.observations:
+            space = given[0].support.space if given else None
+            alike = o.support.space == space
+            yield o if alike else o.replace(support=dataclasses.replace(o.support, space=space))
+
     def __repr__(self) -> str:
         head = ("source", "task", "values", "missing", "support")
         rows = [head] + [
@@ -271,6 +306,17 @@ def _with_common_axes(observations: list[Observations]) -> Iterator[Observations
         yield o if support is o.support else o.replace(support=support)
 
 
+def _with_common_columns(observations: tuple[Observations, ...]) -> Iterator[Observations]:
+    """Write columns of tables in one code book, and say which sources lack some."""
+    made, said = with_common_tables(
+        [o.support for o in observations], [o.label for o in observations]
+    )
+    for words in said:
+        warnings.warn(f"{words} their effects.", stacklevel=4)
+    for o, support in zip(observations, made, strict=True):
+        yield o if support is o.support else o.replace(support=support)
+
+
 def rename_inputs(support: Support, names: tuple[str, ...]) -> Support:
     """Give a support the names of its inputs.
 
@@ -283,6 +329,11 @@ def rename_inputs(support: Support, names: tuple[str, ...]) -> Support:
 
 def _listed(fields: tuple[Field, ...]) -> str:
     return ", ".join(name for field in fields for name in field.names) or "none"
+
+
+def _in_groups(support: Support) -> str:
+    groups = (", ".join(support.input_names[d] for d in space) for space in support.spaces)
+    return " and ".join(f"({group})" for group in groups) or "none"
 
 
 def _count(items: tuple[str, ...], noun: str) -> str:

@@ -108,7 +108,7 @@ def _nearest_turn(axis: Axis, other: Axis) -> Axis:
 
 def _require_movable(support: Support, label: str) -> None:
     """Refuse covariates that a function gave for the old numbers: for the new ones they differ."""
-    if not all(field.on_grid for field in support.covariates or ()):
+    if not all(field.on_grid or field.in_rows for field in support.covariates or ()):
         raise ValueError(
             f"{label}: its covariates come from a function of numbers in other units, or from"
             " another origin. Add them to all sources at once, with"
@@ -118,15 +118,13 @@ def _require_movable(support: Support, label: str) -> None:
 
 def _require_local(support: Support, label: str) -> None:
     """Refuse places farther from the origin of local kilometres than a source of its own may be."""
-    lower, upper = (np.asarray(bound) for bound in support.bounds)
-    for d, axis in enumerate(support.axes or ()):
+    for name, lower, upper, axis in support.sides:
         if axis is None or axis.quantity == "time" or axis.unit != "km":
             continue
-        ends = np.concatenate([lower[:, d], upper[:, d]])
-        reach = axis.step * np.max(np.abs(ends), initial=0.0)
+        reach = axis.step * np.max(np.abs([lower, upper]), initial=0.0)
         if reach > 0.5 * WIDEST + _ROUNDING:
             raise ValueError(
-                f"{label}: the input {support.input_names[d]!r} lies up to {reach:.3g} degrees of"
+                f"{label}: the input {name!r} lies up to {reach:.3g} degrees of"
                 f" {axis.quantity} away from {axis.origin:.6g}, the middle of the data before; half"
                 f" of {WIDEST:g} is allowed. {LOCAL}, or give the widest source first."
             )

@@ -3,7 +3,9 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
+
+from mrgp.likelihoods import Censorable, Likelihood
 
 Vector = Float[np.ndarray, " n"]
 
@@ -27,6 +29,8 @@ def as_values(values: Any, name: str) -> Float[np.ndarray, "..."]:
 
 def below_limit(y: Any, limit: Any, noise_variance: Any) -> tuple[Vector, Vector]:
     """Put half the limit in place of values at or below it, with the variance of not knowing more.
+
+    For models that take no censored values (`Observations(..., limit=)`): networks and deep models.
 
     A value known only to lie between zero and the limit L has, if all of that range is alike, the
     mean L / 2 and the variance L^2 / 12, which is added to the noise. `noise_variance` is the noise
@@ -72,17 +76,49 @@ def check_limit(limit: Any, y: Vector, label: str) -> Vector:
     return np.broadcast_to(limits, y.shape).copy()
 
 
-def refuse_below(y: Vector, limits: Vector, label: str) -> None:
-    """Refuse values at or below their limit, and say what may take their place."""
-    below: Bool[np.ndarray, " n"] = y <= limits
-    if not below.any():
-        return
-    row = int(np.argmax(below))
-    raise ValueError(
-        f"{label}: {below.sum()} of {(~np.isnan(y)).sum()} values are at or below the detection"
-        f" limit, first in row {row} ({y[row]:.4g}, limit {limits[row]:.4g}). They are known only"
-        " to lie below it, which a Gaussian likelihood cannot say. Put half the limit in their"
-        " place, with a noise to match: y, noise = mrgp.below_limit(y, limit, noise_variance), and"
-        " Observations(..., noise_variance=noise) without limit=. Or give NaN to leave them out,"
-        " which makes predictions too high."
-    )
+def check_limits(
+    lower: Any, upper: Any, y: Vector, likelihood: Likelihood, label: str
+) -> tuple[Vector | None, Vector | None]:
+    """Return the limits below and above for every value, or say what is wrong with them."""
+    if lower is not None:
+        lower = check_limit(lower, y, label)
+    if upper is not None:
+        upper = np.asarray(upper, dtype=np.float64)
+        if upper.shape not in ((), y.shape) or not np.all(np.isfinite(upper)):
+            raise ValueError(
+                f"{label}: upper_limit must be one finite number or {len(y)}, one for each value;"
+                f" got {upper!r}."
+            )
+        upper = np.broadcast_to(upper, y.shape).copy()
+    if lower is not None and upper is not None and np.any(lower >= upper):
+        raise ValueError(f"{label}: limit must lie below upper_limit.")
+    if censoring(y, lower, upper) is not None and not isinstance(likelihood, Censorable):
+        raise ValueError(
+            f"{label}: values at or beyond a limit go with the likelihoods 'gaussian', 'student_t'"
+            f" and 'log_normal'; got {likelihood.name!r}. Give NaN to leave them out."
+        )
+    return lower, upper
+
+
+def censoring(y: Vector, lower: Vector | None, upper: Vector | None) -> Vector | None:
+    """Return -1 for values at or below their limit, 1 for those at or above, or None if all lie in.
+
+    >>> censoring(np.array([0.5, 2.0]), np.array([0.5, 0.5]), None)
+    array([-1.,  0.])
+    """
+    side = np.zeros(y.shape)
+    if lower is not None:
+        side = np.where(y <= lower, -1.0, side)
+    if upper is not None:
+        side = np.where(y >= upper, 1.0, side)
+    return side if side.any() else None
+
+
+def within(y: Vector, lower: Vector | None, upper: Vector | None) -> Vector:
+    """Return values with those beyond a limit at the limit."""
+    if lower is None and upper is None:
+        return y
+    low, high = (-np.inf if lower is None else lower), (np.inf if upper is None else upper)
+    values = np.clip(y, low, high)
+    values.flags.writeable = False
+    return values

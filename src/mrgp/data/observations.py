@@ -1,16 +1,19 @@
 """One observation process: values of a task, reported by a source, on a support."""
 
+import copy
 import dataclasses
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from mrgp.data.limits import as_values, check_limit, refuse_below
+from mrgp.data.limits import as_values, censoring, check_limits, within
+from mrgp.data.rows import check_domain, check_exposure, check_trials
+from mrgp.data.strays import fill_values, shown_rows
 from mrgp.likelihoods import as_likelihood
-from mrgp.supports import Support
+from mrgp.supports import Support, concat
 
-LARGEST = 1e100
+SMALLEST = 1e-100
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -19,10 +22,11 @@ class Observations:
 
     `y` has one value for each region of the support; NaN is a missing value. `noise_variance` is
     the known noise variance (one number or one for each value); left out, it is learned.
-    `likelihood` is how values scatter about what their regions see. `limit` is a detection limit
-    (one number or one for each value): values at or below it are refused, because they are known
-    only to lie below, and `mrgp.below_limit` has what may take their place.
-    The pair (name, task) identifies the process.
+    `likelihood` is how values scatter about what their regions see: a word, or a value such as
+    `mrgp.Poisson()`. `exposure` (population, births, hours) multiplies what a region sees of the
+    field, `trials` are those of a binomial. Values at or below a detection `limit`, or at or above
+    an `upper_limit` (one number or one for each value), are censored: they are known only to lie
+    beyond it. The pair (name, task) identifies the process.
 
     >>> import mrgp
     >>> mrgp.Observations(mrgp.points([[0.0], [1.0]]), [3.0, float("nan")], task="no2", name="laqn")
@@ -37,7 +41,10 @@ class Observations:
     noise_variance: Any = None
     likelihood: Any = "gaussian"
     units: str | None = None
+    exposure: Any = None
+    trials: Any = None
     limit: Any = None
+    upper_limit: Any = None
 
     def __post_init__(self) -> None:
         self.task, self.name = str(self.task), str(self.name)
@@ -49,9 +56,19 @@ class Observations:
         self.y = self._check_values(self.y)
         self.noise_variance = self._check_noise(self.noise_variance)
         self.likelihood = as_likelihood(self.likelihood, self.label)
-        if self.limit is not None:
-            self.limit = check_limit(self.limit, self.y, self.label)
-            refuse_below(self.y, self.limit, self.label)
+        if self.noise_variance is not None and self.likelihood.own != "noise_variance":
+            raise ValueError(
+                f"{self.label}: the likelihood {self.likelihood.name!r} has no noise variance;"
+                " leave noise_variance= out."
+            )
+        self.trials = check_trials(self.trials, self.likelihood, self.y, self.label)
+        self.exposure = check_exposure(self.exposure, self.likelihood, self.support, self.label)
+        self.limit, self.upper_limit = check_limits(
+            self.limit, self.upper_limit, self.y, self.likelihood, self.label
+        )
+        # What lies beyond a limit is as well reported as the limit itself.
+        self.y = within(self.y, self.limit, self.upper_limit)
+        check_domain(self.likelihood, self.y, self.trials, self.label)
 
     @property
     def label(self) -> str:
@@ -64,6 +81,16 @@ class Observations:
         return self.name, self.task
 
     @property
+    def censored(self) -> Float[np.ndarray, " n"] | None:
+        """-1 for values known only to lie below their limit, 1 for those above; None if none is."""
+        return censoring(self.y, self.limit, self.upper_limit)
+
+    @property
+    def conjugate(self) -> bool:
+        """Whether a Gaussian field stays Gaussian given these values."""
+        return self.likelihood.conjugate and self.censored is None
+
+    @property
     def observed(self) -> Bool[np.ndarray, " n"]:
         """Which values are not missing."""
         return ~np.isnan(self.y)
@@ -73,15 +100,33 @@ class Observations:
 
     def __getitem__(self, index: Any) -> "Observations":
         """Select values by slice, mask, integer array or integer."""
-        if isinstance(index, int | np.integer):
-            index = np.arange(len(self))[index, None]
-        by_row = ("support", "y", "noise_variance", "limit")
-        given = {name: getattr(self, name) for name in by_row if getattr(self, name) is not None}
-        return self.replace(**{name: values[index] for name, values in given.items()})
+        rows = np.atleast_1d(np.arange(len(self))[index])
+        by_row = ("support", "y", "noise_variance", "exposure", "trials", "limit", "upper_limit")
+        # What was checked among all values is not checked again: what is a fill value among a few
+        # of them may not be one among all.
+        found = copy.copy(self)
+        for name in (name for name in by_row if getattr(self, name) is not None):
+            setattr(found, name, getattr(self, name)[rows])
+        found._check_there(found.y)
+        found.y.flags.writeable = False
+        return found
 
     def replace(self, **changes: Any) -> "Observations":
         """Return a copy with some arguments changed."""
         return dataclasses.replace(self, **changes)
+
+    def joined(self, other: "Observations") -> "Observations":
+        """Return these values and then those of another of the same process."""
+        both: dict[str, Any] = {"y": np.concatenate([self.y, other.y])}
+        for name in ("noise_variance", "exposure", "trials", "limit", "upper_limit"):
+            given = [getattr(self, name), getattr(other, name)]
+            if sum(values is None for values in given) == 1:
+                raise ValueError(
+                    f"{self.label}: {name}= is known for some of the values and not for others;"
+                    " give it for all or for none."
+                )
+            both[name] = None if given[0] is None else np.concatenate(given)
+        return self.replace(support=concat(self.support, other.support), **both)
 
     def dropna(self) -> "Observations":
         """Return the observed values alone."""
@@ -112,26 +157,35 @@ class Observations:
                 f"{self.label}: y must have shape ({len(self.support)},), one value for each region"
                 f" of the support; got {values.shape}."
             )
-        if len(values) == 0:
-            raise ValueError(f"{self.label}: there are no values. Leave the source out.")
+        self._check_there(values)
         infinite = np.isinf(values)
         if infinite.any():
             raise ValueError(
                 f"{self.label}: y is infinite in {infinite.sum()} of {len(values)} rows, first in"
                 f" row {np.argmax(infinite)}. Use NaN for missing values."
             )
-        huge = np.abs(values) > LARGEST
-        if huge.any():
+        fills = fill_values(values)
+        if fills.any():
             raise ValueError(
-                f"{self.label}: y is {values[np.argmax(huge)]:.3g} in row {np.argmax(huge)}, which"
+                f"{self.label}: y is {values[np.argmax(fills)]:.6g} in {shown_rows(fills)}, which"
                 " looks like a fill value. Use NaN for missing values."
             )
+        size = np.nanmax(np.abs(values), initial=0.0)
+        if 0 < size < SMALLEST:
+            raise ValueError(
+                f"{self.label}: y is {size:.3g} at most, whose square is no number any more. Give"
+                " it in smaller units."
+            )
+        values.flags.writeable = False
+        return values
+
+    def _check_there(self, values: Float[np.ndarray, " n"]) -> None:
+        if len(values) == 0:
+            raise ValueError(f"{self.label}: there are no values. Leave the source out.")
         if np.isnan(values).all():
             raise ValueError(
                 f"{self.label}: all {len(values)} values are missing (NaN). Leave the source out."
             )
-        values.flags.writeable = False
-        return values
 
     def _check_noise(self, noise: Any) -> Float[np.ndarray, " n"] | None:
         if noise is None:

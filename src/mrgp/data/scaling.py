@@ -9,19 +9,24 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
+from mrgp._compiled import MOST, filled
 from mrgp._types import AnyArray, Scalar, Vector
 from mrgp.data.dataset import Dataset
 from mrgp.data.observations import Observations
 from mrgp.data.processes import process_weights
 from mrgp.likelihoods import GAUSSIAN, Likelihood
-from mrgp.supports import Geometry, Shapes, Support, congruent
+from mrgp.supports import Geometry, Lattice, Shapes, Support, congruent, lattice_of
 
 
 class Record(eqx.Module):
     """The observed values of one process in centred coordinates, with their composite weight.
+
+    Where the rows were filled up to a size for which code is compiled, `used` is 1 for those that
+    count and 0 for the others.
 
     >>> import mrgp
     >>> seen = mrgp.Observations(mrgp.points([[0.0], [2.0]]), [3.0, 5.0])
@@ -36,19 +41,40 @@ class Record(eqx.Module):
     weight: Scalar
     shapes: Shapes | None = None
     likelihood: Likelihood = eqx.field(static=True, default=GAUSSIAN)
+    used: Vector | None = None
+    lattice: Lattice | None = None
+    exposure: Vector | None = None
+    trials: Vector | None = None
+    censored: Vector | None = None
 
     def __len__(self) -> int:
         return self.y.shape[0]
 
+    @property
+    def weights(self) -> Vector:
+        """The weight of each row: none for those that are not used."""
+        rows = jnp.broadcast_to(jnp.asarray(self.weight), self.y.shape)
+        return rows if self.used is None else rows * self.used
+
+    def filled(self) -> "Record":
+        """Return the record with its last row repeated up to a size for which code is compiled."""
+        count = len(self)
+        if count > MOST:
+            return self
+        rows = filled(count)
+        shapes = None if self.shapes is None else self.shapes.filled()
+        lattice = None if self.lattice is None else self.lattice.filled()
+        used = (np.arange(len(rows)) < count).astype(float)
+        return dataclasses.replace(
+            dataclasses.replace(self, shapes=shapes, lattice=lattice).take(rows), used=used
+        )
+
     def take(self, rows: Int[AnyArray, " b"]) -> "Record":
         """Return some rows."""
-        return dataclasses.replace(
-            self,
-            support=self.support[rows],
-            y=self.y[rows],
-            noise_variance=None if self.noise_variance is None else self.noise_variance[rows],
-            shapes=None if self.shapes is None else self.shapes[rows],
-        )
+        by_row = ("support", "y", "noise_variance", "shapes", "used", "lattice")
+        by_row += ("exposure", "trials", "censored")
+        given = {name: getattr(self, name) for name in by_row if getattr(self, name) is not None}
+        return dataclasses.replace(self, **{name: part[rows] for name, part in given.items()})
 
     def batch(self, rows: Int[AnyArray, " b"]) -> "Record":
         """Return a minibatch, weighted so that its mean over all batches is the whole."""
@@ -75,9 +101,13 @@ class Scaling(eqx.Module):
     scale: Float[np.ndarray, " p"]
 
     @classmethod
-    def of(cls, data: Dataset) -> "Scaling":
-        """Measure a dataset: one affine map for each task, never for each source."""
-        maps = [_offset_and_scale(data.select(task=task)) for task in data.tasks]
+    def of(cls, data: Dataset, shifted: bool = True) -> "Scaling":
+        """Measure a dataset: one affine map for each task, never for each source.
+
+        Fields behind a link are not `shifted`, and counts have no units (theory 11.1).
+        """
+        measure = _offset_and_scale if shifted else _scale_alone
+        maps = [measure(data.select(task=task)) for task in data.tasks]
         offset, scale = np.array(maps).T
         return cls(Geometry.of(data.supports).centre, data.tasks, offset, scale)
 
@@ -98,7 +128,19 @@ class Scaling(eqx.Module):
         y = seen.y - self.offset[self.index(seen.task)] * np.asarray(support.total)
         weight = np.asarray(weight, np.float64)
         shapes = congruent(support)
-        return Record(support, y, seen.noise_variance, weight, shapes, seen.likelihood)
+        known = lattice_of(support)
+        return Record(
+            support,
+            y,
+            seen.noise_variance,
+            weight,
+            shapes,
+            seen.likelihood,
+            lattice=known,
+            exposure=seen.exposure,
+            trials=seen.trials,
+            censored=seen.censored,
+        )
 
     def records(self, data: Dataset, weights: Mapping[Any, float] | None = None) -> "Records":
         """Centre the observed values of all processes, each with its composite weight."""
@@ -123,9 +165,9 @@ class Frame(NamedTuple):
     geometry: Geometry
 
     @classmethod
-    def of(cls, data: Dataset) -> "Frame":
+    def of(cls, data: Dataset, shifted: bool = True) -> "Frame":
         """Measure a dataset."""
-        return cls(Scaling.of(data), Geometry.of(data.supports))
+        return cls(Scaling.of(data, shifted), Geometry.of(data.supports))
 
 
 def spread_of(observed: Observations) -> float:
@@ -136,6 +178,11 @@ def spread_of(observed: Observations) -> float:
     1.0
     """
     return _offset_and_scale(Dataset([observed]))[1]
+
+
+def _scale_alone(data: Dataset) -> tuple[float, float]:
+    measured = [o for o in data if o.likelihood.domain not in ("count", "successes")]
+    return 0.0, _offset_and_scale(Dataset(measured))[1] if measured else 1.0
 
 
 def _offset_and_scale(data: Dataset) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from mrgp.datasets.aurn import aurn
 from mrgp.datasets.cams import cams
 from mrgp.datasets.cases import Case, Recording, Simulation
 from mrgp.datasets.fusion import fusion, fusion_folds
+from mrgp.datasets.gauntlet import gauntlet, gauntlet_starts
 from mrgp.datasets.laqn import laqn
 from mrgp.datasets.loaded import Loaded
 from mrgp.datasets.london import london_folds, london_no2
@@ -34,6 +35,8 @@ __all__ = [
     "folds",
     "fusion",
     "fusion_folds",
+    "gauntlet",
+    "gauntlet_starts",
     "inter_task",
     "inter_task_laqn",
     "laqn",

@@ -2,15 +2,16 @@
 
 import dataclasses
 import hashlib
-import os
 import re
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urljoin, urlsplit
 
-from mrgp.datasets.loaded import needed
+from mrgp._drafts import write_bytes
+from mrgp.datasets.loaded import need
 
 BACKOFF = 0.5
 LONGEST_BACKOFF = 30.0
@@ -19,6 +20,8 @@ LONGEST_RETRY_AFTER = 120.0
 CHUNK = 65536
 BUSY = (408, 425, 429)
 AGENT = "mrgp"
+MOST_REDIRECTS = 5
+LARGEST_BODY = 1 << 28
 
 T = TypeVar("T")
 
@@ -89,7 +92,7 @@ class Fetcher:
                 pass
         body, found = self._patiently(url, read)
         if file is not None and keep:
-            _write(file, body)
+            write_bytes(file, body)
         return found
 
     def require(self, url: str, read: Callable[[bytes], T], what: str, check: str) -> T:
@@ -123,7 +126,7 @@ class Fetcher:
 
     def _once(self, url: str) -> bytes:
         """Send one request, and turn whatever goes wrong into a fault."""
-        requests = needed("requests", "Addresses")
+        requests = need("requests", "Addresses")
         from urllib3.exceptions import HTTPError
 
         if self.requests and self.pause:
@@ -131,11 +134,16 @@ class Fetcher:
         self.requests += 1
         deadline, outside = time.monotonic() + self.timeout, sys.exc_info()[1]
         asked = {"headers": {"User-Agent": AGENT}, "timeout": self.timeout, "stream": True}
+        asked["allow_redirects"] = False
         try:
-            with requests.get(url, **asked) as reply:
-                if reply.status_code >= 400:
-                    raise _refusal(reply)
-                return _body(reply.raw, deadline)
+            for _ in range(MOST_REDIRECTS + 1):
+                with requests.get(url, **asked) as reply:
+                    if reply.status_code >= 400:
+                        raise _refusal(reply)
+                    if not reply.is_redirect:
+                        return _body(reply.raw, deadline)
+                    url = _redirected(url, reply.headers["Location"])
+            raise _Fault(f"more than {MOST_REDIRECTS} redirects", again=False)
         except (OSError, HTTPError) as error:
             raise _Fault(self._reason(error, outside)) from None
 
@@ -151,6 +159,21 @@ class Fetcher:
             promised = error.partial + error.expected
             return f"a reply of {error.partial} bytes where {promised} were promised"
         return f"the server was not reached: {error or type(error).__name__}"
+
+
+def _redirected(url: str, location: str) -> str:
+    """Return where a server sends to: to itself, and from https to nothing less."""
+    there = urljoin(url, location)
+    old, new = urlsplit(url), urlsplit(there)
+    upgraded = (old.scheme, new.scheme) == ("http", "https") and not (old.port or new.port)
+    same = (old.scheme, old.netloc) == (new.scheme, new.netloc)
+    if not (same or (upgraded and old.hostname == new.hostname)):
+        raise _Fault(
+            f"the server sends to {new.scheme}://{new.netloc}, which is another place; if you trust"
+            " it, give that address",
+            again=False,
+        )
+    return there
 
 
 def _refusal(reply: Any) -> _Fault:
@@ -180,10 +203,15 @@ def _read(body: bytes, read: Callable[[bytes], T]) -> T:
 
 
 def _body(raw: Any, deadline: float) -> bytes:
-    """Read all of a reply before the deadline: a timeout alone bounds each wait, not their sum."""
+    """Read all of a reply before the deadline: a timeout alone bounds each wait, not their sum.
+
+    What is unpacked on the way counts: a few bytes may stand for many.
+    """
     body = bytearray()
     for part in iter(lambda: raw.read1(CHUNK, decode_content=True), b""):
         body += part
+        if len(body) > LARGEST_BODY:
+            raise _Fault(f"a reply of more than {LARGEST_BODY >> 20} MiB", again=False)
         if time.monotonic() > deadline:
             raise TimeoutError
     return bytes(body)
@@ -193,13 +221,3 @@ def _file_name(url: str) -> str:
     """Return a name that a person can read and that belongs to one URL alone."""
     words = re.sub(r"[^A-Za-z0-9=-]+", "_", url.split("://")[-1])[-100:].strip("_")
     return f"{words}-{hashlib.sha256(url.encode()).hexdigest()[:16]}"
-
-
-def _write(file: Path, body: bytes) -> None:
-    """Write a file whole or not at all."""
-    part = file.with_name(f".part-{os.getpid()}-{file.name}")
-    try:
-        part.write_bytes(body)
-        os.replace(part, file)
-    finally:
-        part.unlink(missing_ok=True)

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from mrgp.datasets.loaded import canonical, needed
+from mrgp.datasets.loaded import canonical, need
+from mrgp.io.files import check_values
+from mrgp.io.probing import probe
+from mrgp.prediction.units import usual_units
 
 WHERE = "cams"
 DIMENSIONS = {
@@ -25,7 +28,6 @@ LONGEST = 200 * 366 * 86400.0
 SINCE = re.compile(r"\s*(\w+)\s+since\s+(.+)")
 DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:[T ]?(\d\d):?(\d\d)?)?(?!\d)")
 CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
-MICROGRAMS = re.compile(r"[uµμ]g\s*(/\s*m\^?3|m(\^|\*\*)?-3)")
 # Coordinates in single precision are off by a few 1e-6 degrees, and turning adds as much.
 DECIMALS = 4
 
@@ -56,6 +58,7 @@ def cams(path: Any, species: str, *, level: float | int = 0) -> Any:
     try:
         grid = _at_level(data[_variable(data, name, species, file)], level, file)
         with _whole(file):
+            check_values(grid.size)
             grid.load()
         return _in_order(grid, name, file, level)
     finally:
@@ -82,9 +85,10 @@ def _open(file: Path) -> Any:
             f" {first!r}.{hint} Download it again, as NetCDF."
         )
     if engine == "h5netcdf":
-        needed("h5netcdf", "NetCDF 4 files")
-        needed("h5py", "NetCDF 4 files")
+        need("h5netcdf", "NetCDF 4 files")
+        need("h5py", "NetCDF 4 files")
     with _whole(file):
+        check_values(probe(file) if engine == "h5netcdf" else 0)
         return xr.open_dataset(file, engine=engine, decode_times=False)
 
 
@@ -153,7 +157,7 @@ def _in_order(grid: Any, name: str, file: Path, level: float | int) -> Any:
             )
     values = named.to_numpy().astype(np.float64)
     attrs = {
-        "units": _units(grid.attrs.get("units")),
+        "units": usual_units(grid.attrs.get("units")) or None,
         "long_name": grid.attrs.get("long_name", grid.attrs.get("species", name)),
         "source": file.name,
         "level": level,
@@ -221,13 +225,3 @@ def _start(units: str, name: str) -> tuple[np.datetime64, float] | None:
         return None
     utc = origin.tz_localize(None).as_unit("s").to_datetime64()
     return utc, pd.Timedelta(1, step[1].lower()).total_seconds()
-
-
-def _units(units: Any) -> Any:
-    """Return units, micrograms in the one spelling that other sources use.
-
-    >>> _units("µg/m3"), _units("ug m**-3"), _units("kg m**-3")
-    ('ug/m3', 'ug/m3', 'kg m**-3')
-    """
-    text = str(units or "").strip()
-    return "ug/m3" if MICROGRAMS.fullmatch(text) else text or None

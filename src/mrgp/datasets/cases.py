@@ -22,7 +22,8 @@ class Case:
 
     `site` names the site of each value, where scores are to be taken site by site. `maps` are grids
     of points to be predicted and drawn, by title. `input_units` are those of inputs by name.
-    `truth` has the noise-free values, where they are known.
+    `truth` has the noise-free values, where they are known. `means` are averages of the values held
+    out, over windows of time, by name.
     """
 
     data: Dataset
@@ -34,6 +35,7 @@ class Case:
     maps: dict[str, Support] = dataclasses.field(default_factory=dict)
     input_units: dict[str, str] = dataclasses.field(default_factory=dict)
     truth: Float[np.ndarray, " n"] | None = dataclasses.field(default=None, kw_only=True)
+    means: dict[str, Observations] = dataclasses.field(default_factory=dict, kw_only=True)
 
     @property
     def held_out(self) -> Observations:
@@ -80,13 +82,9 @@ def hold_out(
     return Recording(train, gone.support, gone.y, *process, **about)
 
 
-def grid(*sides: Float[np.ndarray, " _"]) -> Float[np.ndarray, "n d"]:
-    """Return all combinations of values along each input, the last input's changing fastest.
-
-    >>> grid(np.array([0.0, 1.0]), np.array([5.0, 6.0])).tolist()
-    [[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]
-    """
-    return np.stack(np.meshgrid(*sides, indexing="ij"), -1).reshape(-1, len(sides))
+def measured(support: Support, y: Any, task: str, name: str) -> Observations:
+    """Return a column of concentrations as observations, in the units of all recorded data."""
+    return Observations(support, y.to_numpy(np.float64), task=task, name=name, units="ug/m3")
 
 
 def check_name(

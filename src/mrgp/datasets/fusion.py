@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from mrgp.data import Dataset, Observations
-from mrgp.datasets.cases import Recording, check_name, data_file, grid, hold_out
-from mrgp.datasets.loaded import needed
+from mrgp.datasets.cases import Recording, check_name, data_file, hold_out, measured
+from mrgp.datasets.loaded import need
 from mrgp.supports import Support, boxes, points
+from mrgp.supports.quadrature import mesh
 
 FOLDER = "seus_pm25_june2004"
 START = "2004-06-01"
@@ -39,25 +40,34 @@ def fusion(fold: str, stride: int = 1) -> Recording:
     ValueError: fusion: no fold is named '9'; the folds are ('0', '1', '2', '3', '4', ...
     """
     check_name("fusion", fold, fusion_folds())
+    seen, folds = monitors()
+    data, about = Dataset([seen, cells(stride)]), {"input_units": {"x": "km", "y": "km"}}
+    maps = _maps(seen.support.centres)
+    return hold_out(data, seen.process, folds == int(fold), maps=maps, **about)
+
+
+def monitors() -> tuple[Observations, np.ndarray]:
+    """Return the daily means at monitors, and the fold of each value."""
     import pandas as pd
 
     table: Any = pd.read_csv(data_file(f"{FOLDER}/aqs_points.csv"), parse_dates=["date"])
     folds: Any = pd.read_csv(data_file(f"{FOLDER}/folds.csv")).set_index("space_id")["fold"]
-    place, test = _places(table), folds.loc[table["space_id"]].to_numpy() == int(fold)
-    monitors = _observations(points(place, inputs=INPUTS), table["pm25"], "aqs")
-    data, about = Dataset([monitors, _cells(stride)]), {"input_units": {"x": "km", "y": "km"}}
-    return hold_out(data, monitors.process, test, maps=_maps(place), **about)
+    seen = measured(points(_places(table), inputs=INPUTS), table["pm25"], "pm25", "aqs")
+    return seen, folds.loc[table["space_id"]].to_numpy()
 
 
 def _maps(place: np.ndarray) -> dict[str, Support]:
     sides = [np.linspace(side.min(), side.max(), MAP_SIDE) for side in place.T[:2]]
     return {
-        title: points(grid(*sides, np.array([day])), inputs=INPUTS) for title, day in DRAWN.items()
+        title: points(mesh(*sides, np.array([day])), inputs=INPUTS) for title, day in DRAWN.items()
     }
 
 
-def _cells(stride: int) -> Observations:
-    """Return the model's daily means over its cells, thinned in the order of their numbers."""
+def cells(stride: int, aod: bool = False) -> Observations:
+    """Return daily means over cells, of the model, or the satellite's optical depth; thinned.
+
+    Cells are thinned in the order of their numbers.
+    """
     import pandas as pd
 
     if not isinstance(stride, int) or stride < 1:
@@ -65,16 +75,16 @@ def _cells(stride: int) -> Observations:
             f"fusion: stride= must be a whole number, at least 1; got {stride!r}. Give 1 for all"
             " cells."
         )
-    needed("pyarrow", "Parquet files")
-    file = data_file(f"{FOLDER}/cmaq_grid.parquet")
-    cells: Any = pd.read_parquet(file, columns=["space_id", "date", "x", "y", "ctm"])
-    cells = cells[cells["space_id"].isin(np.unique(cells["space_id"])[::stride])]
-    centre, half = _places(cells), np.array([CELL / 2, CELL / 2, 0.0])
-    return _observations(boxes(centre - half, centre + half, inputs=INPUTS), cells["ctm"], "cmaq")
-
-
-def _observations(support: Support, y: Any, name: str) -> Observations:
-    return Observations(support, y.to_numpy(np.float64), task="pm25", name=name, units="ug/m3")
+    need("pyarrow", "Parquet files")
+    name, column = ("modis", "aod") if aod else ("cmaq", "ctm")
+    file = data_file(f"{FOLDER}/{name}_grid.parquet")
+    table: Any = pd.read_parquet(file, columns=["space_id", "date", "x", "y", column])
+    table = table[table["space_id"].isin(np.unique(table["space_id"])[::stride])]
+    centre, half = _places(table), np.array([CELL / 2, CELL / 2, 0.0])
+    squares = boxes(centre - half, centre + half, inputs=INPUTS)
+    if aod:
+        return Observations(squares, table[column].to_numpy(np.float64), task=column, name=name)
+    return measured(squares, table[column], "pm25", name)
 
 
 def _places(frame: Any) -> np.ndarray:

@@ -1,7 +1,6 @@
 """What a loader of monitors' data returns: a tidy frame, and an account of what is not in it."""
 
 import dataclasses
-import importlib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from mrgp._extras import needed
 from mrgp.data import Observations
 from mrgp.io import from_frame
 
@@ -70,19 +70,15 @@ class Loaded:
         return from_frame(self.frame, ["lon", "lat"], self.species, **hours, **about)
 
 
-def needed(package: str, what: str) -> Any:
+def need(package: str, what: str) -> Any:
     """Import a package of the extra `io`, or say what needs it.
 
-    >>> needed("nowhere", "Addresses")
+    >>> need("nowhere", "Addresses")
     Traceback (most recent call last):
     ImportError: Addresses need nowhere, which is not installed: pip install "mrgp[io]".
     """
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        raise ImportError(
-            f'{what} need {package}, which is not installed: pip install "mrgp[io]".'
-        ) from None
+    otherwise = f'{what} need {package}, which is not installed: pip install "mrgp[io]".'
+    return needed(package, otherwise)
 
 
 def canonical(species: Any, where: str) -> str:

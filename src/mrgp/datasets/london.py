@@ -9,9 +9,10 @@ from jaxtyping import Float
 
 from mrgp.data import Dataset, Observations
 from mrgp.datasets.aurn import aurn
-from mrgp.datasets.cases import Recording, check_name, data_file, grid, hold_out
+from mrgp.datasets.cases import Recording, check_name, data_file, hold_out, measured
 from mrgp.io.geography import local_axes
 from mrgp.supports import Support, boxes, points
+from mrgp.supports.quadrature import mesh
 
 WEST, SOUTH, EAST, NORTH = -0.5, 51.3, 0.3, 51.7
 CORNER, BLOCK = np.array([WEST, SOUTH]), 0.2
@@ -20,7 +21,6 @@ RATIO, OFFSET = 0.6, 5.0
 FOLDS = 8
 TEST_HOUR = 48.0
 INPUTS = ("time", "lon", "lat")
-UNITS = "ug/m3"
 AXES = local_axes([WEST, EAST], [SOUTH, NORTH], "london_no2")
 DRAWN = {"19 February, 11:00": 11.0, "21 February, 17:00": 65.0}
 MAP_COLUMNS, MAP_ROWS = 48, 38
@@ -65,20 +65,22 @@ def london_no2(fold: str, protocol: str = "forecast") -> Recording:
     hourly = _read(*NETWORKS[protocol])
     if protocol == "leave-sites-out":
         test = hourly["site"].isin(np.unique(hourly["site"])[int(fold) :: FOLDS])
-        blocks = _blocks(hourly[~test])
+        blocks = block_means(hourly[~test])
     else:
         test = hourly["time"] >= TEST_HOUR
-        blocks = _blocks(hourly)
-    places = _support(hourly["time"], hourly[["lon", "lat"]].to_numpy())
-    sites = _observations(places, hourly["no2"], "sites")
+        blocks = block_means(hourly)
+    places = in_kilometres(hourly["time"], hourly[["lon", "lat"]].to_numpy())
+    sites = measured(places, hourly["no2"], "no2", "sites")
     about = {"site": tuple(hourly["site"][test]), "maps": _maps()}
     return hold_out(Dataset([sites, blocks]), sites.process, test.to_numpy(), **about)
 
 
 def _maps() -> dict[str, Support]:
     sides = np.linspace(WEST, EAST, MAP_COLUMNS), np.linspace(SOUTH, NORTH, MAP_ROWS)
-    degrees = grid(*sides)
-    return {title: _support(np.full(len(degrees), hour), degrees) for title, hour in DRAWN.items()}
+    degrees = mesh(*sides)
+    return {
+        title: in_kilometres(np.full(len(degrees), hour), degrees) for title, hour in DRAWN.items()
+    }
 
 
 def _read(folder: str, values: str, sites: str, start: str) -> Any:
@@ -91,7 +93,7 @@ def _read(folder: str, values: str, sites: str, start: str) -> Any:
     return frame.assign(time=(frame["time"] - pd.Timestamp(start, tz="UTC")) / pd.Timedelta("1h"))
 
 
-def _blocks(hourly: Any) -> Observations:
+def block_means(hourly: Any) -> Observations:
     """Return the biased hourly means of the sites in each block that has enough of them."""
     # Sites on an edge belong to the block that begins there.
     block = np.floor((hourly[["lon", "lat"]] - CORNER) / BLOCK + 1e-9)
@@ -100,17 +102,13 @@ def _blocks(hourly: Any) -> Observations:
     rows = rows[sites >= LEAST_SITES]
     means = rows.groupby(["column", "row", "time"], as_index=False)["no2"].mean()
     lower = CORNER + BLOCK * means[["column", "row"]].to_numpy()
-    support = _support(means["time"], lower, lower + BLOCK)
-    return _observations(support, RATIO * means["no2"] + OFFSET, "blocks")
+    support = in_kilometres(means["time"], lower, lower + BLOCK)
+    return measured(support, RATIO * means["no2"] + OFFSET, "no2", "blocks")
 
 
-def _support(time: Any, *degrees: Float[np.ndarray, "n 2"]) -> Support:
+def in_kilometres(time: Any, *degrees: Float[np.ndarray, "n 2"]) -> Support:
     """Return points, or boxes between two corners, in kilometres that know their degrees."""
     origin, step = np.array([[axis.origin, axis.step] for axis in AXES]).T
     sides = [np.column_stack([time, (side - origin) / step]) for side in degrees]
     made = points(*sides, inputs=INPUTS) if len(sides) == 1 else boxes(*sides, inputs=INPUTS)
     return dataclasses.replace(made, axes=(None, *AXES))
-
-
-def _observations(support: Support, y: Any, name: str) -> Observations:
-    return Observations(support, y.to_numpy(), task="no2", name=name, units=UNITS)

@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from mrgp.data import Dataset, Observations
-from mrgp.datasets.cases import Simulation, grid
+from mrgp.datasets.cases import Simulation
 from mrgp.supports import Support, boxes, intervals, nodes, points
+from mrgp.supports.quadrature import mesh
 
 Rng = np.random.Generator
 Values = Float[np.ndarray, " n"]
@@ -268,8 +269,8 @@ def city(seed: int = 0, sensors: int = 50, cells: int = 5, noise: float = 1.5) -
     places = np.clip(centre + radius[:, None] * ring, 0.3, CITY_SIDE - 0.3)
     y = field(places) + noise * rng.standard_normal(sensors)
     side = CITY_SIDE / cells
-    lower = grid(*[side * np.arange(cells)] * 2)
-    offsets = grid(*[side * (np.arange(20) + 0.5) / 20] * 2)
+    lower = mesh(*[side * np.arange(cells)] * 2)
+    offsets = mesh(*[side * (np.arange(20) + 0.5) / 20] * 2)
     z = field(lower[:, None] + offsets).mean(1) + 0.5 * rng.standard_normal(len(lower))
     names, about = ("east", "north"), {"task": "no2", "units": "ug/m3"}
     squares = boxes(lower, lower + side, inputs=names)
@@ -277,7 +278,7 @@ def city(seed: int = 0, sensors: int = 50, cells: int = 5, noise: float = 1.5) -
         Observations(points(places, inputs=names), y, name="sensors", **about),
         Observations(squares, z, name="satellite", **about),
     ]
-    test = grid(*[(np.arange(CITY_GRID) + 0.5) / CITY_GRID * CITY_SIDE] * 2)
+    test = mesh(*[(np.arange(CITY_GRID) + 0.5) / CITY_GRID * CITY_SIDE] * 2)
     fine = points(test, inputs=names)
     return _simulated(rng, sources, fine, field(test), noise, "sensors", "no2")
 

@@ -1,6 +1,7 @@
 """Run an experiment folder: data, models and variants from its TOML, scores out."""
 
 from mrgp.experiments.design import Cell, plan
+from mrgp.experiments.margins import compare_with_rules, margins_table, told, verdicts
 from mrgp.experiments.results import summarise, table
 from mrgp.experiments.rivals import ExperimentError, ModelSpec
 from mrgp.experiments.runs import run
@@ -18,10 +19,14 @@ __all__ = [
     "Scored",
     "Store",
     "available",
+    "compare_with_rules",
     "find",
+    "margins_table",
     "plan",
     "run",
     "score",
     "summarise",
     "table",
+    "told",
+    "verdicts",
 ]

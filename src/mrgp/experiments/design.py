@@ -15,11 +15,16 @@ from mrgp.datasets import Case
 from mrgp.experiments.rivals import ModelSpec
 from mrgp.experiments.scoring import Scored, sample, score
 from mrgp.experiments.spec import DATA, Experiment
+from mrgp.experiments.yardstick import score_failure, score_rule
 from mrgp.inference import Fit
-from mrgp.inference.fits import checksum_of
+from mrgp.inference.tallies import checksum_of
+from mrgp.selection.comparing import FAILURES
 
 BESIDE = {"cli", "plotting", "report", "sklearn.py"}
-BESIDE |= {f"experiments/{name}.py" for name in ("figures", "parallel", "results", "runs", "store")}
+BESIDE |= {
+    f"experiments/{name}.py"
+    for name in ("figures", "parallel", "results", "runs", "store", "margins")
+}
 """Code that does not change a result."""
 
 
@@ -44,6 +49,7 @@ class Cell:
     sampler: Mapping[str, Any] | None
     timed: bool
     drawn: bool = False
+    tolerant: bool = False
 
     def __str__(self) -> str:
         return f"{self.replicate}, {self.model}"
@@ -86,6 +92,16 @@ class Cell:
         """
         if self.sampler is not None:
             return sample(self.spec, case, self.number, dict(self.sampler))
+        if self.spec.rule is not None:
+            return score_rule(self.spec.rule, case)
+        if not self.tolerant:
+            return self._scored(case, earlier)
+        try:
+            return self._scored(case, earlier)
+        except FAILURES as error:
+            return score_failure(case, error)
+
+    def _scored(self, case: Case, earlier: Fit | None) -> Scored:
         if case.truth is not None:
             return score(self.spec, case, self.number, timed=self.timed)
         # One key for all folds: what they share does not depend on which came first.
@@ -152,5 +168,10 @@ def plan(
             timed = experiment.timed is None or place < experiment.timed
             case = (replicates.noun, number, label, experiment.cases, settings, sampler)
             specs = {model: experiment.model(model, variant) for model in asked}
-            found.append([Cell(variant, *m, *case, timed, place == 0) for m in specs.items()])
+            found.append(
+                [
+                    Cell(variant, *m, *case, timed, place == 0, experiment.tolerant)
+                    for m in specs.items()
+                ]
+            )
     return found

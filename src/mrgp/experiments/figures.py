@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mrgp import plotting
+from mrgp._drafts import draft
 from mrgp.data import Dataset
 from mrgp.datasets import Case
 from mrgp.evaluation import pit
@@ -16,12 +17,11 @@ from mrgp.experiments.design import Plan, slug
 from mrgp.experiments.metering import COSTS, Cost
 from mrgp.experiments.scoring import ARRAYS, LATENT, NOISY, PARAMETERS
 from mrgp.experiments.store import Store
-from mrgp.plotting.panels import legend_above
+from mrgp.plotting.panels import legend_above, new_panels
 from mrgp.prediction import Prediction
 from mrgp.supports import concat
 
 RESOLUTION = 130
-WIDTH = 9.0
 
 Predictions = Mapping[str, Prediction]
 
@@ -39,7 +39,8 @@ def draw(folder: Path, replicates: Plan, store: Store, costs: Sequence[Cost] = (
     groups = itertools.groupby(replicates, key=lambda cells: cells[0].variant)
     several = (_figures(variant, list(mine), store) for variant, mine in groups)
     for name, figure in itertools.chain(drawn, *several):
-        figure.savefig(folder / f"{name}.png", dpi=RESOLUTION)
+        with draft(folder / f"{name}.png") as named:
+            figure.savefig(named, dpi=RESOLUTION)
         plt.close(figure)
 
 
@@ -65,13 +66,6 @@ def _figures(variant: str, replicates: Plan, store: Store) -> Iterator[tuple[str
             yield slug("maps", variant, model), _maps(case, found)
 
 
-def _panels(rows: int, columns: int, size: tuple[float, float], **shared: Any) -> Any:
-    """Return a figure and its panels, row by row."""
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **shared)
-
-
 def _costs(replicates: Plan, store: Store, costs: Sequence[Cost]) -> Any:
     """Draw every cost against the sizes that name variants, for all models, on logarithmic axes."""
     import pandas as pd
@@ -83,8 +77,9 @@ def _costs(replicates: Plan, store: Store, costs: Sequence[Cost]) -> Any:
     rows = rows.astype({"size": int}).sort_values("size", kind="stable")
     by_quantity = rows.groupby("quantity", sort=False)
     high, wide = len(costs), len(by_quantity)
-    size = (1.2 + 2.1 * wide, 0.8 + 1.7 * high)
-    figure, panels = _panels(high, wide, size, sharex="col", sharey="row")
+    shared: Any = {"sharex": "col", "sharey": "row"}
+    width, height = 1.2 + 2.1 * wide, 0.8 + 1.7 * high
+    figure, panels = new_panels(high, wide, height=height, width=width, **shared)
     for column, (quantity, mine) in zip(panels.T, by_quantity, strict=True):
         sizes, by_model = mine["size"].unique(), mine.groupby("model", sort=False)
         for axes, cost in zip(column, costs, strict=True):
@@ -106,7 +101,7 @@ def _functions(case: Case, by_model: Mapping[str, Predictions]) -> Any:
     """Draw every model's prediction of a function of one input in a panel of its own."""
     wide = min(2, len(by_model))
     high = -(-len(by_model) // wide)
-    figure, panels = _panels(high, wide, (WIDTH, 0.6 + 2.3 * high), sharex=True, sharey=True)
+    figure, panels = new_panels(high, wide, height=0.6 + 2.3 * high, sharex=True, sharey=True)
     for axes, (model, found) in zip(panels.ravel(), by_model.items(), strict=False):
         plotting.plot_function(
             found.get(LATENT, found[NOISY]), axes, data=case.data, truth=case.truth
@@ -133,7 +128,7 @@ def _zoom(axes: Any, case: Case) -> None:
 
 
 def _experts(found: Predictions, case: Case) -> Any:
-    figure, panels = _panels(2, 1, (WIDTH, 5.2), sharex=True, height_ratios=(3, 1))
+    figure, panels = new_panels(2, height=5.2, sharex=True, height_ratios=(3, 1))
     plotting.plot_experts(found.get(LATENT, found[NOISY]), panels[:, 0], data=case.data)
     _zoom(panels[0, 0], case)
     return figure
@@ -148,7 +143,7 @@ def _calibration(replicates: Plan, store: Store) -> Any:
             noisy = store.predictions(cell, case)[NOISY]
             values.setdefault(cell.model, []).append(pit(noisy, case.y))
     pooled = {model: np.concatenate(several) for model, several in values.items()}
-    figure, ((left, right),) = _panels(1, 2, (WIDTH, 4.6))
+    figure, ((left, right),) = new_panels(1, 2, height=4.6)
     plotting.plot_reliability(left, pooled)
     plotting.plot_pit(right, pooled)
     legend_above(figure, [left])

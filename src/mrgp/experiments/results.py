@@ -14,6 +14,7 @@ import pandas as pd
 import xarray as xr
 
 import mrgp
+from mrgp._drafts import draft, write_text
 from mrgp.evaluation import tabulate
 from mrgp.experiments.design import Cell, Plan, slug
 from mrgp.experiments.metering import COSTS, Cost
@@ -21,7 +22,7 @@ from mrgp.experiments.scoring import LATENT, NOISY
 from mrgp.experiments.spec import Experiment
 from mrgp.experiments.store import Store
 
-LABELS = ("variant", "model", "seed", "fold", "site")
+LABELS = ("variant", "model", "seed", "fold", "site", "start", "failed")
 SHOWN = (
     ("rmse", "crps", "coverage_95", "rmse_clean", "coverage_95_clean", "width_95_clean"),
     ("mse", "rmse", "mae", "crps", "coverage_95", "width_95"),
@@ -92,9 +93,10 @@ def write_tables(
     """Write scores and costs of each replicate, and the summary of the scores."""
     summary = {"experiment": name, "variants": summarise(rows)}
     for file, content in (("scores.csv", rows), ("costs.csv", costs)):
-        pd.DataFrame(content).to_csv(folder / file, index=False, lineterminator="\n")
+        with draft(folder / file) as named:
+            pd.DataFrame(content).to_csv(named, index=False, lineterminator="\n")
     _write_json(folder / "summary.json", summary)
-    (folder / "summary.md").write_text(as_markdown(*table(summary, dear=())))
+    write_text(folder / "summary.md", as_markdown(*table(summary, dear=())))
 
 
 def write_settings(
@@ -119,7 +121,7 @@ def write_settings(
 
 
 def _write_json(file: Path, content: dict[str, Any]) -> None:
-    file.write_text(json.dumps(content, indent=1) + "\n")
+    write_text(file, json.dumps(content, indent=1) + "\n")
 
 
 def write_predictions(folder: Path, replicates: Plan, store: Store) -> None:
@@ -131,7 +133,8 @@ def write_predictions(folder: Path, replicates: Plan, store: Store) -> None:
     for cells in replicates:
         first = cells[0]
         name = slug(first.variant, first.noun, first.label)
-        predictions_of(cells, store).to_netcdf(folder / f"{name}.nc", engine="scipy")
+        with draft(folder / f"{name}.nc") as named:
+            predictions_of(cells, store).to_netcdf(named, engine="scipy")
 
 
 def predictions_of(cells: Sequence[Cell], store: Store) -> xr.Dataset:

@@ -8,7 +8,7 @@ from mrgp._types import float64
 from mrgp.config.described import Described
 from mrgp.data import Dataset
 from mrgp.inference import Fit, Problem, Silent, Status, check_recipe
-from mrgp.selection import fit
+from mrgp.selection import RULES, fit
 from mrgp.weighting import Asked, CompositeWeights, adjust_curvature, weigh_sources
 
 Preset = Literal["paper", "auto"]
@@ -29,15 +29,20 @@ class ModelSpec(Described):
 
     `sources` and `tasks` default to all; `own_tasks` are sources that are taken as tasks of their
     own. `weights` is the rule of the composite weights, or "curvature" for the adjustment in their
-    place. With `sample`, parameters are fitted to so many values of each source, drawn at random,
-    and the posterior is that of all. A `preset` is run where it is asked for: "paper" has the
-    paper's kernels, starting values, sizes and steps, "auto" the automatic choice.
+    place. The recipe "rule" is a simple one, by the name of `rule`. With `sample`, parameters are
+    fitted to so many values of each source, drawn at random, and the posterior is that of all. A
+    `preset` is run where it is asked for: "paper" has the paper's kernels, starting values, sizes
+    and steps, "auto" the automatic choice.
 
     >>> ModelSpec(recipe="MRGP", kernel="RBF", sources=["fine"]).build().kernel
     RBF()
     """
 
-    beside_auto: ClassVar[tuple[str, ...]] = ("recipe", "preset", "sources", "tasks", "own_tasks")
+    beside_auto: ClassVar[tuple[str, ...]] = (
+        *("recipe", "rule", "preset", "sources", "tasks", "own_tasks"),
+    )
+    recipe: Literal["MRGP", "VBAgg", "MRGPRN", "MRDGP", "Cascade", "auto", "rule"]  # pyright: ignore[reportIncompatibleVariableOverride]
+    rule: str | None = None
     preset: Preset | None = None
     sources: list[str] | None = None
     tasks: list[str] | None = None
@@ -49,7 +54,9 @@ class ModelSpec(Described):
     @model_validator(mode="after")
     def check_fit(self) -> "ModelSpec":
         """Refuse weights and samples that the model cannot have."""
-        if self.recipe == "auto":
+        if (self.recipe == "rule") != (self.rule is not None) or self.rule not in (None, *RULES):
+            raise ValueError(f'recipe = "rule" has one of rule = {", ".join(RULES)}, and no other')
+        if self.recipe in ("auto", "rule"):
             return self
         made = self.build()
         check_recipe(made, None if self.weights is None else "auto")

@@ -8,6 +8,7 @@ from typing import Any
 
 from mrgp.experiments.design import Cell, Plan, plan
 from mrgp.experiments.figures import draw
+from mrgp.experiments.margins import compare_with_rules, verdicts, write_margins
 from mrgp.experiments.parallel import in_processes
 from mrgp.experiments.results import summarise, write_predictions, write_settings, write_tables
 from mrgp.experiments.rivals import ExperimentError
@@ -25,12 +26,12 @@ _earlier: Earlier = {}
 def run(
     experiment: Experiment,
     *,
+    out: Path | None = None,
+    quick: bool = False,
     seeds: Sequence[int] | None = None,
     variants: Sequence[str] | None = None,
     model_names: Sequence[str] | None = None,
     preset: str | None = None,
-    quick: bool = False,
-    out: Path | None = None,
     jobs: int = 1,
     fresh: bool = False,
     progress: Progress | None = None,
@@ -43,6 +44,9 @@ def run(
 
     `preset` adds models with the paper's own settings to ours ("paper"), or the one that is chosen
     for the data ("auto").
+
+    Where simple rules are among the models, `margins` has every other model beside them, set by
+    set, and `verdicts` what that comes to.
 
     With `out`, `out/name` gets the configuration and the versions, scores by replicate and costs
     (CSV), the summary (JSON, Markdown), predictions (NetCDF) and figures (PNG); nothing but the
@@ -75,12 +79,16 @@ def run(
         found = [(cell.labels, store.read(cell)) for cell in cells]
         rows = [labels | row for labels, scored in found for row in scored.rows]
         costs = [labels | scored.costs for labels, scored in found]
+        beside = compare_with_rules(rows, costs, experiment.rules)
         if out is not None:
+            write_margins(folder, beside)
             write_tables(folder, experiment.name, rows, costs)
             write_settings(folder, experiment, cells, quick)
             write_predictions(folder / "predictions", replicates, store)
             draw(folder, replicates, store, experiment.costs if experiment.isolated else ())
     summary = {"experiment": experiment.name, "variants": summarise([*rows, *costs])}
+    if beside:
+        summary |= {"margins": beside, "verdicts": verdicts(beside)}
     return summary | {"seconds": time.perf_counter() - start}
 
 

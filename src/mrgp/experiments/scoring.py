@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mrgp.data import Observations
 from mrgp.datasets import Case
 from mrgp.evaluation import attempt, evaluate_quietly
 from mrgp.experiments.metering import metered
@@ -17,6 +18,7 @@ from mrgp.weighting import sample_posterior
 
 Scores = dict[str, float]
 NOISY, LATENT = "noisy", "latent"
+OF_MEANS = ("rmse", "crps", "coverage_95")
 ARRAYS = ("component_weights", "means", "variances")
 PARAMETERS = {
     "sigma_1": "noise of the fine source, σ₁",
@@ -53,8 +55,8 @@ def score(
     `n` is how many values were recorded and held out. Of the costs, `seconds` and `peak_mb` are the
     wall time and the peak memory of the fit, and those of `predict_` of the prediction, compilation
     included; `cpu_seconds` is the process time of a second identical fit, when everything is
-    compiled, and is left out unless `timed`. Parts of an `earlier` fit that had the same data are
-    taken over.
+    compiled, and is left out unless `timed`. Scores of the case's means have their names behind.
+    Parts of an `earlier` fit that had the same data are taken over.
 
     >>> import mrgp
     >>> spec = ModelSpec(recipe="MRGP", kernel="RBF", sources=["fine"])
@@ -83,22 +85,35 @@ def score(
     else:
         rows = _by_site(found.prediction, case.y, np.array(case.site))
     rows[0] |= {"weight": float(np.mean(list(fitted.weights.values())))}
+    for name, mean in case.means.items():
+        rows[0] |= with_suffix(evaluate_quietly(_of_means(fitted, mean, key), mean.y), name)
     return Scored(rows, costs, predictions, {}, fitted)
+
+
+def _of_means(fitted: Fit, mean: Observations, key: int) -> Prediction:
+    """Predict averages of noisy values at nodes: noise of its own at each averages out."""
+    asked = {"task": mean.task, "source": mean.name, "key": key}
+    plain, noisy = (predict(fitted, mean.support, **asked, noise=n) for n in (False, True))
+    share = np.sum(np.asarray(mean.support.atoms().weights) ** 2, axis=1)
+    variances = plain.variances + share * np.maximum(noisy.variance - plain.variance, 0.0)
+    return dataclasses.replace(plain, variances=variances)
+
+
+def with_suffix(scores: Scores, name: str) -> Scores:
+    """Name the scores of means over windows.
+
+    >>> with_suffix({"rmse": 2.0, "n": 3, "mape": 0.1}, "day")
+    {'rmse_day': 2.0}
+    """
+    return {f"{key}_{name}": scores[key] for key in OF_MEANS if key in scores}
 
 
 def _by_site(noisy: Prediction, y: np.ndarray, site: np.ndarray) -> list[dict[str, Any]]:
     rows = []
     for name in dict.fromkeys(site.tolist()):
         mine = np.flatnonzero(site == name)
-        rows.append({"site": name} | _plain(evaluate_quietly(_part(noisy, mine), y[mine])))
+        rows.append({"site": name} | _plain(evaluate_quietly(noisy[mine], y[mine])))
     return rows
-
-
-def _part(prediction: Prediction, rows: np.ndarray) -> Prediction:
-    """Return the prediction of some regions, without its experts."""
-    arrays = {name: getattr(prediction, name)[:, rows] for name in ARRAYS}
-    alone = {"covariance": None, "experts": {}, "weights": {}}
-    return dataclasses.replace(prediction, support=prediction.support[rows], **alone, **arrays)
 
 
 def _plain(scores: Scores, *left_out: str) -> Scores:

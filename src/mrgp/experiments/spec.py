@@ -16,7 +16,7 @@ FILE = "experiment.toml"
 Simulator = Literal[
     "dependent", "dependent_map", "mcmc_dependent", "biased", "biases", "mixing", "scaling"
 ]
-Recorded = Literal["inter_task", "inter_task_laqn", "fusion", "london_no2"]
+Recorded = Literal["inter_task", "inter_task_laqn", "fusion", "london_no2", "gauntlet"]
 
 
 class Replicates(NamedTuple):
@@ -61,6 +61,7 @@ DATA = {name: Replicates("seed", getattr(datasets, name)) for name in get_args(S
     "london_no2": Replicates(
         "fold", datasets.london_no2, datasets.london_folds, scored="site", varies=("protocol",)
     ),
+    "gauntlet": Replicates("start", datasets.gauntlet, datasets.gauntlet_starts, varies=("world",)),
 }
 
 
@@ -82,7 +83,8 @@ class Experiment(BaseModel, extra="forbid"):
     `preset` are run where it is asked for, or by name. A variant may have
     the settings of a `sampler`: its models are then sampled, and not fitted. It may have `models`
     too, with what is different in that variant. `costs` are those that its table shows; with
-    `isolated`, every fit has a process of its own, so that its costs are its own.
+    `isolated`, every fit has a process of its own, so that its costs are its own. Where it is
+    `tolerant`, a fit that fails is scored as the mean of the training values, and named.
 
     >>> find("inter_task").recorded, find("inter_task").replicates.noun
     ('inter_task', 'fold')
@@ -96,6 +98,7 @@ class Experiment(BaseModel, extra="forbid"):
     timed: int | None = Field(default=None, ge=0)
     costs: list[Cost] = ["cpu_seconds", "seconds"]
     isolated: bool = False
+    tolerant: bool = False
     quick: Quick
     variants: dict[str, dict[str, Any]]
     models: dict[str, ModelSpec]
@@ -130,6 +133,11 @@ class Experiment(BaseModel, extra="forbid"):
     def replicates(self) -> Replicates:
         """What the experiment is repeated over."""
         return DATA[self.cases]
+
+    @property
+    def rules(self) -> list[str]:
+        """The models that are simple rules."""
+        return [name for name, spec in self.models.items() if spec.rule is not None]
 
     def model(self, name: str, variant: str) -> ModelSpec:
         """Return a model as it is in a variant."""

@@ -1,12 +1,13 @@
 """Results of cells in a folder, each written as soon as it is there."""
 
+import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mrgp._drafts import draft, write_text
 from mrgp.datasets import Case
 from mrgp.experiments.design import Cell
 from mrgp.experiments.scoring import ARRAYS, LATENT, NOISY, Scored
@@ -35,10 +36,13 @@ class Store:
         """Tell whether the result of a cell is there, for this model and these data."""
         try:
             known = json.loads(self._path(cell, "json").read_text())
-        except (OSError, ValueError):
+            arrays = self._path(cell, "npz").read_bytes()
+            # What was kept by an earlier version has no checksum.
+            whole = known.get("checksum") in (None, _checksum(arrays))
+            same = known["fingerprint"] == cell.fingerprint(case)
+            return whole and same and (not cell.timed or "cpu_seconds" in known["costs"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return False
-        whole = self._path(cell, "npz").is_file() and known["fingerprint"] == cell.fingerprint(case)
-        return whole and (not cell.timed or "cpu_seconds" in known["costs"])
 
     def keep(self, cell: Cell, case: Case, scored: Scored) -> None:
         """Write the result of a cell; the scores last, so that what has scores is whole."""
@@ -51,12 +55,10 @@ class Store:
         arrays = {f"draws/{name}": values for name, values in scored.draws.items()}
         for name, prediction in scored.predictions.items():
             arrays |= _arrays(f"predictions/{name}", prediction)
-        path, partial = self._path(cell, "npz"), self._path(cell, "partial")
-        with partial.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
-        os.replace(partial, path)
-        partial.write_text(json.dumps(content, indent=1) + "\n")
-        os.replace(partial, self._path(cell, "json"))
+        with draft(self._path(cell, "npz")) as named:
+            np.savez_compressed(named, allow_pickle=False, **arrays)
+            content["checksum"] = _checksum(named.read_bytes())
+        write_text(self._path(cell, "json"), json.dumps(content, indent=1) + "\n")
 
     def read(self, cell: Cell) -> Scored:
         """Return the scores and costs of a cell, without its predictions."""
@@ -80,6 +82,10 @@ class Store:
 
     def _path(self, cell: Cell, kind: str) -> Path:
         return self.folder / f"{cell.slug}.{kind}"
+
+
+def _checksum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _arrays(name: str, prediction: Prediction) -> dict[str, np.ndarray]:

@@ -9,7 +9,9 @@ from mrgp.gp.covariance import (
     quadrature_error,
     variance,
 )
+from mrgp.gp.forms import for_each
 from mrgp.gp.inducing import Inducing, start_locations
+from mrgp.gp.markov import Filtered, Markov, Solver, refusal, states_of
 from mrgp.gp.mixtures import EntropyBound, Mixture
 from mrgp.gp.products import (
     AtNodes,
@@ -23,31 +25,62 @@ from mrgp.gp.products import (
     sum_of_products,
     too_few_nodes,
 )
-from mrgp.gp.readings import Kernels, Posterior, Reading, Readings, Smoother, prior_covariance
-from mrgp.gp.solvers import Collapsed, Exact, Solver, smoother_of
+from mrgp.gp.rates import (
+    LinkedField,
+    Places,
+    Scatter,
+    Seen,
+    Step,
+    damped_step,
+    seen_nodes,
+    strict_moments,
+)
+from mrgp.gp.readings import (
+    Conditioned,
+    Kernels,
+    Posterior,
+    Reading,
+    Readings,
+    Smoother,
+    prior_covariance,
+)
+from mrgp.gp.solvers import Collapsed, Exact, smoother_of
+from mrgp.gp.timeline import Seats, Timeline
 from mrgp.gp.variational import Moments, Natural, Sites, Whitened
 
 __all__ = [
     "AtNodes",
     "Collapsed",
+    "Conditioned",
     "EntropyBound",
     "Exact",
+    "Filtered",
     "Inducing",
     "Kernels",
+    "LinkedField",
     "Marginal",
+    "Markov",
     "Mixture",
     "Moments",
     "Natural",
+    "Places",
     "Posterior",
     "QuadratureError",
     "Reading",
     "Readings",
+    "Scatter",
+    "Seats",
+    "Seen",
     "Sites",
     "Smoother",
     "Solver",
+    "Step",
+    "Timeline",
     "Whitened",
     "block_information",
     "cross_covariance",
+    "damped_step",
+    "for_each",
     "full_covariance",
     "map_rows",
     "mean_at_nodes",
@@ -58,9 +91,13 @@ __all__ = [
     "prior_covariance",
     "product_covariance",
     "quadrature_error",
+    "refusal",
     "rows_at_a_time",
+    "seen_nodes",
     "smoother_of",
     "start_locations",
+    "states_of",
+    "strict_moments",
     "sum_of_products",
     "sum_rows",
     "too_few_nodes",

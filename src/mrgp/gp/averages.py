@@ -20,7 +20,7 @@ from mrgp.gp import matern, waves
 from mrgp.kernels import RBF, Constant, Kernel, Linear, Matern12, Matern32, Matern52, Periodic
 from mrgp.kernels.nonstationary import Polynomial
 from mrgp.kernels.spectral import SpectralMixture
-from mrgp.kernels.structured import White, has_white, is_stationary
+from mrgp.kernels.structured import Category, White, has_white, is_stationary
 from mrgp.supports.quadrature import gauss_legendre
 
 Values = Float[AnyArray, "..."]
@@ -197,12 +197,18 @@ def _rbf_double(u: Values, w: Values, v: Values) -> Values:
     overlap, distances = waves.overlap_and_distances(u, big, small)
     a, b, c, d = map(_tail, distances)
     analytic = (ROOT_TWO_PI * overlap + ((a - b) + (c - d))) / (big * small)
-    narrow = jnp.where(wide, 0.0, v)
+    return jnp.where(wide, analytic, _rbf_ramps(u, w, jnp.where(wide, 0.0, v)))
 
-    def step(t: Any) -> Values:
-        return _rbf_single(jnp.abs(u + (t - 0.5) * narrow), w)
 
-    return jnp.where(wide, analytic, _weighted(step, _GAUSS_X, _GAUSS_W))
+def _rbf_ramps(u: Values, w: Values, v: Values) -> Values:
+    """Average over the lag: its density is flat, with a ramp as long as v on either side."""
+    share = v / jnp.where(w > 0.0, w, 1.0)
+    flat, ramps = 0.5 * (w - v), jnp.zeros(())
+    for node, weight in zip(_GAUSS_X, _GAUSS_W * (1.0 - _GAUSS_X), strict=True):
+        far = flat + float(node) * v
+        ends = jnp.exp(-0.5 * (u + far) ** 2) + jnp.exp(-0.5 * (u - far) ** 2)
+        ramps = ramps + float(weight) * ends
+    return (1.0 - share) * _rbf_single(u, w - v) + share * ramps
 
 
 def _tail(t: Values) -> Values:
@@ -309,6 +315,7 @@ CLOSED: dict[type[Kernel], Callable[[Any, Interval, Interval], Values]] = {
     Matern32: _matern,
     Matern52: _matern,
     Constant: _at_start,
+    Category: _at_start,
     Linear: _linear,
     Polynomial: _polynomial,
     SpectralMixture: _spectral,

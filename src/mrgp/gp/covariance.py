@@ -19,30 +19,79 @@ from jaxtyping import Array, Float
 from mrgp._types import float64
 from mrgp.gp.averages import DEFAULT_ORDER, Interval, interval_mean
 from mrgp.gp.chunks import map_rows, rows_at_a_time
+from mrgp.gp.forms import alike, means_of
 from mrgp.kernels import Binding, Factor, Kernel, Product, Stationary, Term, White
 from mrgp.kernels.base import View
 from mrgp.kernels.structured import has_white, is_stationary
 from mrgp.parameters import unwrap
-from mrgp.supports import Atoms, Geometry, Partition, Polygons, Products, Shapes, Support
+from mrgp.supports import Atoms, Geometry, Lattice, Partition, Polygons, Products, Shapes, Support
 from mrgp.supports.quadrature import DEFAULT_RULE, GaussLegendre, Rule, Sobol, along
 
-_CLOSED_FORM_SHARE = 8
+_PAIRS_SHARE, _CLOSED_FORM_SHARE = 4, 32
 _SYMMETRIC_BLOCKS = 4
 _MANY_NODES = 16
+_FEW_PAIRS = 2**16
+
+Lattices = tuple[Lattice | None, Lattice | None]
 
 
 def cross_covariance(
-    kernel: Kernel, first: Support, second: Support, rule: Rule = DEFAULT_RULE
+    kernel: Kernel,
+    first: Support,
+    second: Support,
+    rule: Rule = DEFAULT_RULE,
+    lattices: Lattices = (None, None),
 ) -> Float[Array, "n m"]:
     """Return cov((L f)_n, (L' f)_m) for f with this kernel (bound and unwrapped).
+
+    Where the sides of boxes are known to repeat, by their `lattices`, and the kernel is made of
+    products over single inputs, it is found once for each pair of intervals.
 
     >>> from mrgp import Linear, intervals, points
     >>> slope = Linear(variance=1.0, origin=0.0, dims=0)
     >>> cross_covariance(slope, intervals([0.0], [4.0]), points([[3.0]])).tolist()  # 2 times 3
     [[6.0]]
     """
+    if any(lattice is not None for lattice in lattices) and _by_single_inputs(kernel):
+        return _cross_of_lattices(kernel, (first, second), lattices, rule)
     zero = jnp.zeros((len(first), len(second)))
     return _over_routes(_cross, _routes(kernel, (first, second), rule), zero)
+
+
+def _by_single_inputs(kernel: Kernel) -> bool:
+    return not has_white(kernel) and not any(map(_joined, kernel.sum_of_products()))
+
+
+def _cross_of_lattices(
+    kernel: Kernel, supports: tuple[Support, Support], lattices: Lattices, rule: Rule
+) -> Float[Array, "n m"]:
+    def sides(support: Support, lattice: Lattice | None) -> tuple[Array, Array]:
+        if lattice is not None:
+            return jnp.asarray(lattice.lower), jnp.asarray(lattice.upper)
+        lower, upper = support.bounds
+        return jnp.asarray(lower).T, jnp.asarray(upper).T
+
+    def spread(values: Array, d: int) -> Array:
+        """Return what each region has of what was found for intervals along an input."""
+        for axis, lattice in enumerate(lattices):
+            values = values if lattice is None else jnp.take(values, lattice.index[d], axis)
+        return values
+
+    (low, high), (low2, high2) = map(sides, supports, lattices)
+    flat, other = (s.pointlike for s in supports)
+    mean = _Mean(kernel.sum_of_products(), (flat, other), rule)
+    total = jnp.zeros([len(s) for s in supports])
+    for term in kernel.sum_of_products():
+        value = jnp.asarray(term.coefficient)
+        for dims, means in alike(term.factors, flat, other):
+            at = np.array(dims)
+            pairs = low[at, :, None], high[at, :, None], low2[at, None, :], high2[at, None, :]
+            found = means_of(means, pairs, (flat[dims[0]], other[dims[0]]), mean.order)
+            for d, values in zip(dims, found, strict=True):
+                value = value * spread(values, d)
+        total = total + value
+    first, second = (jnp.asarray(s.total) for s in supports)
+    return first[:, None] * second[None, :] * total
 
 
 def _cross(mean: "_Mean", a: Atoms, b: Atoms) -> Float[Array, "n m"]:
@@ -102,7 +151,10 @@ def _variance(mean: "_Mean", atoms: Atoms) -> Float[Array, " n"]:
 
 
 def full_covariance(
-    kernel: Kernel, supports: tuple[Support, ...], rule: Rule = DEFAULT_RULE
+    kernel: Kernel,
+    supports: tuple[Support, ...],
+    rule: Rule = DEFAULT_RULE,
+    lattices: Sequence[Lattice | None] | None = None,
 ) -> list[list[Float[Array, "n m"]]]:
     """Return the blocks of the covariance among several supports.
 
@@ -113,9 +165,13 @@ def full_covariance(
     [[4.0, 6.0], [6.0, 9.0]]
     """
     blocks: list[list[Array]] = [[] for _ in supports]
+    known = lattices or [None] * len(supports)
     for i, a in enumerate(supports):
         for j, b in enumerate(supports):
-            blocks[i].append(blocks[j][i].T if j < i else cross_covariance(kernel, a, b, rule))
+            if j < i:
+                blocks[i].append(blocks[j][i].T)
+            else:
+                blocks[i].append(cross_covariance(kernel, a, b, rule, (known[i], known[j])))
     return blocks
 
 
@@ -204,7 +260,11 @@ class _Mean:
     """The mean of a kernel, or of some of its terms, over pairs of boxes, up to `scale`."""
 
     def __init__(
-        self, kernel: Kernel | tuple[Term, ...], flats: Sequence[tuple[bool, ...]], rule: Rule
+        self,
+        kernel: Kernel | tuple[Term, ...],
+        flats: Sequence[tuple[bool, ...]],
+        rule: Rule,
+        pairs: int = 0,
     ):
         # A common variance is multiplied in once averages are taken: there is less to multiply.
         self.scale = jnp.ones(())
@@ -212,7 +272,10 @@ class _Mean:
             self.scale = jnp.asarray(kernel.variance)
             kernel = dataclasses.replace(kernel, variance=np.ones(()))
         self.kernel, self.flat, self.other = kernel, flats[0], flats[-1]
-        self.share = 1 if all(map(all, flats)) else _CLOSED_FORM_SHARE
+        # Inputs together are less to compile, and more to compute where there are many pairs.
+        self.together = pairs <= _FEW_PAIRS
+        # Pairs are many and cheap, and stay in a smaller cache than products of factors at nodes.
+        self.share = _PAIRS_SHARE if all(map(all, flats)) else _CLOSED_FORM_SHARE
         number = getattr(rule, "number", 1)
         self.order = max(DEFAULT_ORDER, number if isinstance(number, int) else max(number))
 
@@ -233,12 +296,19 @@ class _Mean:
     def _term(self, term: Term, first: list[Interval], second: list[Interval]) -> Array:
         value = jnp.asarray(term.coefficient)
         for dims, kernel in term.factors:
-            if len(dims) == 1:
-                (d,) = dims
-                value = value * interval_mean(kernel, first[d], second[d], self.order)
-            else:
+            if len(dims) > 1:
                 x, z = (jnp.stack([s[d].lower for d in dims], -1) for s in (first, second))
                 value = value * kernel.pair(x, z)
+        for dims, kernels in alike(term.factors, self.flat, self.other):
+            if len(dims) == 1 or not self.together:
+                for d, kernel in zip(dims, kernels, strict=True):
+                    value = value * interval_mean(kernel, first[d], second[d], self.order)
+                continue
+            one, other = first[dims[0]], second[dims[0]]
+            sides = (first,) if one is other else (first, second)
+            ends = [jnp.stack([side[d][i] for d in dims]) for side in sides for i in (0, 1)]
+            found = means_of(kernels, ends, (one.flat, other.flat), self.order)
+            value = functools.reduce(jnp.multiply, found, value)
         return value
 
 
@@ -312,7 +382,8 @@ def _route(terms: Sequence[Term], supports: Sequence[Support], rule: Rule) -> _R
             "White times a kernel that joins several inputs cannot be averaged over boxes; use"
             " product=True in the other kernel, or add White instead of multiplying."
         )
-    return _Mean(tuple(terms), [a.flat for a in atoms], rule), atoms
+    pairs = math.prod(a.weights.size for a in atoms)
+    return _Mean(tuple(terms), [a.flat for a in atoms], rule, pairs), atoms
 
 
 def _common_blocks(term: Term, supports: Sequence[Support]) -> Partition:

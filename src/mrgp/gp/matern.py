@@ -4,6 +4,7 @@ The four-point difference of second antiderivatives cancels badly for narrow int
 the overlap and the parts outside it do not.
 """
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -17,7 +18,8 @@ Values = Float[AnyArray, "..."]
 Triple = tuple[Values, ...]
 """Moments of order 0, 1 and 2, or shares to the left, inside and to the right."""
 
-SERIES_TERMS = 18
+SERIES_TERMS = 14
+TURN = 0.5
 SMALL = 1e-2
 
 
@@ -70,9 +72,28 @@ def double(
     return jnp.where(apart, distant, overlapping)
 
 
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def itself(profile: Profile, x: Values) -> Values:
     """Average the profile over an interval of width x and itself."""
-    return _combine(profile, _double_moments(x))
+    _, p0, p1, p2 = profile
+    large = x >= TURN
+    w = jnp.where(large, x, 1.0)
+    constant = p0 + 2.0 * p1 + 6.0 * p2
+    tail = (constant + (p1 + 4.0 * p2) * w + p2 * w**2) * jnp.exp(-w)
+    closed = 2.0 * ((p0 + p1 + 2.0 * p2) * w - constant + tail) / w**2
+    return jnp.where(large, closed, _horner(_series(profile), jnp.where(large, 0.0, x)))
+
+
+@itself.defjvp
+def _itself_jvp(
+    profile: Profile, primals: tuple[Values], tangents: tuple[Values]
+) -> tuple[Values, Values]:
+    (x,), (dx,) = primals, tangents
+    value = itself(profile, x)
+    large = x >= TURN
+    closed = 2.0 * (_combine(profile, _moments(x)) - value) / jnp.where(large, x, 1.0)
+    slope = [i * c for i, c in enumerate(_series(profile))][1:]
+    return value, jnp.where(large, closed, _horner(slope, jnp.where(large, 0.0, x))) * dx
 
 
 def _shares(lower: Values, upper: Values, low: Values, shared: Values, high: Values) -> Triple:
@@ -127,41 +148,6 @@ def _moments_jvp(primals: tuple[Values], tangents: tuple[Values]) -> tuple[Tripl
     return (m0, m1, m2), (d0 * dx, d1 * dx, d2 * dx)
 
 
-@jax.custom_jvp
-def _double_moments(x: Values) -> Triple:
-    """Return the mean of |s-t|^j exp(-|s-t|) over s, t in [0, x], j = 0, 1, 2."""
-    large, big, small = _split(x)
-    e = jnp.exp(-big)
-    closed = (
-        2.0 * (big - 1.0 + e) / big**2,
-        2.0 * (big - 2.0 + (big + 2.0) * e) / big**2,
-        2.0 * (2.0 * big - 6.0 + (big**2 + 4.0 * big + 6.0) * e) / big**2,
-    )
-    return _choose(large, closed, small, _DOUBLE)
-
-
-@_double_moments.defjvp
-def _double_moments_jvp(primals: tuple[Values], tangents: tuple[Values]) -> tuple[Triple, Triple]:
-    (x,), (dx,) = primals, tangents
-    double = _double_moments(x)
-    large, big, small = _split(x)
-    closed = tuple(2.0 * (m - n) / big for m, n in zip(_moments(x), double, strict=True))
-    return double, tuple(d * dx for d in _choose(large, closed, small, _DOUBLE_SLOPE))
-
-
-def _split(x: Values) -> tuple[Any, Values, Values]:
-    """Send each value to the closed form (x >= 1) or to the series, and a safe number elsewhere."""
-    large = x >= 1.0
-    return large, jnp.where(large, x, 1.0), jnp.where(large, 0.0, x)
-
-
-def _choose(
-    large: Any, closed: tuple[Values, ...], small: Values, series: list[list[float]]
-) -> Triple:
-    pairs = zip(closed, series, strict=True)
-    return tuple(jnp.where(large, exact, _horner(c, small)) for exact, c in pairs)
-
-
 def _horner(coefficients: list[float], x: Values) -> Values:
     total = jnp.full_like(x, coefficients[-1])
     for c in reversed(coefficients[:-1]):
@@ -169,14 +155,14 @@ def _horner(coefficients: list[float], x: Values) -> Values:
     return total
 
 
-def _series(j: int) -> list[float]:
-    """Power-series coefficients of the j-th double moment, constant term first."""
-    tail = [
-        2 * (-1) ** i / (math.factorial(i) * (i + j + 1) * (i + j + 2)) for i in range(SERIES_TERMS)
-    ]
-    return [0.0] * j + tail
+def _series(profile: Profile) -> list[float]:
+    """Power-series coefficients of the mean over an interval and itself, constant term first."""
+    found = [0.0] * (SERIES_TERMS + 2)
+    for j, p in enumerate(profile[1:]):
+        for i in range(SERIES_TERMS):
+            share = math.factorial(i) * (i + j + 1) * (i + j + 2)
+            found[i + j] += p * 2 * (-1) ** i / share
+    return found
 
 
-_DOUBLE = [_series(j) for j in range(3)]
-_DOUBLE_SLOPE = [[i * c for i, c in enumerate(series)][1:] for series in _DOUBLE]
 _SLOPE = [(-1) ** i * i / math.factorial(i + 1) for i in range(1, 8)]

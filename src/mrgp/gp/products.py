@@ -7,13 +7,12 @@ covariances of every factor among the region's nodes, S x S for each region.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
-from mrgp.gp.readings import Posterior
+from mrgp.gp.readings import Conditioned
 from mrgp.gp.variational import Moments, Whitened
 from mrgp.kernels import Kernel, Stationary, single_kernels
 from mrgp.supports import DEFAULT_RULE, Points, Rule, Support, along
@@ -46,17 +45,19 @@ class Marginal(NamedTuple):
 
 
 class AtNodes(NamedTuple):
-    """A GP at the nodes of regions, through whitened inducing variables u.
+    """Independent GPs at the nodes of regions, through whitened inducing variables u.
 
-    f = alpha u + a residual that is independent of u, with covariance `own` - alpha alpha^T.
+    f_i = alpha_i u_i + a residual that is independent of u, with covariance own_i - alpha_i
+    alpha_i^T. Their u may depend on one another: q is one Gaussian of all, those of the first GP
+    first, and so are the nodes of a region in what is found of them.
 
-    >>> at = AtNodes(alpha=jnp.ones((1, 1, 1)), own=jnp.full((1, 1, 1), 3.0))
+    >>> at = AtNodes(alpha=jnp.ones((1, 1, 1, 1)), own=jnp.full((1, 1, 1, 1), 3.0))
     >>> [float(moment.ravel()[0]) for moment in at.given(jnp.array([5.0]))]
     [5.0, 2.0]
     """
 
-    alpha: Float[Array, "b s m"]
-    own: Float[Array, "b s s"]
+    alpha: Float[Array, "i b s m"]
+    own: Float[Array, "i b s s"]
 
     @classmethod
     def of(
@@ -69,31 +70,49 @@ class AtNodes(NamedTuple):
         """Project a GP at nodes x on its inducing variables."""
         b, s, d = x.shape
         cross = kernel.cross(x.reshape(b * s, d), locations)
-        alpha = (cross @ whiten.T).reshape(b, s, -1)
-        own = kernel.pair(x[:, :, None, :], x[:, None, :, :])
-        return cls(alpha, own)
+        alpha = (cross @ whiten.T).reshape(1, b, s, -1)
+        return cls(alpha, kernel.pair(x[:, :, None, :], x[:, None, :, :])[None])
 
     @classmethod
     def stack(cls, parts: Sequence["AtNodes"]) -> "AtNodes":
-        """Join independent GPs into one, with the nodes of the first, then those of the next.
-
-        Their inducing variables are stacked too, so that q may couple them.
-        """
+        """Join independent GPs into one group."""
         if len(parts) == 1:
             return parts[0]
-        alpha = _block_diagonal([p.alpha for p in parts])
-        return cls(alpha, _block_diagonal([p.own for p in parts]))
+        return cls(*(jnp.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def marginal(self, q: Whitened | Moments) -> Marginal:
         """Return the moments under q(u)."""
-        covariance = _covariance(q)
+        i, b, s, m = self.alpha.shape
         # Prior and posterior together: one product of S x M matrices for each region, not two.
-        gain = _times(self.alpha, covariance - jnp.eye(covariance.shape[0]))
-        return Marginal(self.alpha @ q.mean, self.own + gain @ self.alpha.transpose(0, 2, 1))
+        change = _covariance(q) - jnp.eye(i * m)
+        # Of one GP at all nodes at once: large matrix products are faster than many small ones.
+        gain = jnp.einsum("ibsm,imn->ibsn", self.alpha, change.reshape(i, m, i * m))
+        gain = gain.reshape(i, b, s, i, m)
+        pairs = jnp.einsum("ibsjm,jbtm->bisjt", gain, self.alpha)
+        return Marginal(self._mean(q.mean), pairs.reshape(b, i * s, i * s) + self._apart(self.own))
 
-    def given(self, u: Float[AnyArray, " m"]) -> Marginal:
+    def given(self, u: Float[AnyArray, " im"]) -> Marginal:
         """Return the moments given the inducing variables themselves."""
-        return Marginal(self.alpha @ u, self.own - self.alpha @ self.alpha.transpose(0, 2, 1))
+        left = self.own - self.alpha @ self.alpha.transpose(0, 1, 3, 2)
+        return Marginal(self._mean(u), self._apart(left))
+
+    def means(self, rows: Float[Array, "b t"]) -> Float[Array, "b im"]:
+        """Return weighted sums over the nodes of each region, by u."""
+        i, b, s, m = self.alpha.shape
+        return jnp.einsum("bis,ibsm->bim", rows.reshape(b, i, s), self.alpha).reshape(b, i * m)
+
+    def _mean(self, u: Float[AnyArray, " im"]) -> Float[Array, "b t"]:
+        i, b, s, m = self.alpha.shape
+        mean = jnp.einsum("ibsm,im->bis", self.alpha, jnp.asarray(u).reshape(i, m))
+        return mean.reshape(b, i * s)
+
+    def _apart(self, blocks: Float[Array, "i b s s"]) -> Float[Array, "b t t"]:
+        """Put the covariance of each GP on the diagonal: they do not depend on one another."""
+        i, b, s, _ = blocks.shape
+        if i == 1:
+            return blocks[0]
+        same = jnp.eye(i)[None, :, None, :, None] * blocks.transpose(1, 0, 2, 3)[:, :, :, None, :]
+        return same.reshape(b, i * s, i * s)
 
 
 def nodes_of(
@@ -111,11 +130,12 @@ def nodes_of(
 
 
 def posterior_at_nodes(
-    posterior: Posterior, kernel: Kernel, x: Float[AnyArray, "b s d"], rule: Rule = DEFAULT_RULE
+    posterior: Conditioned, kernel: Kernel, x: Float[AnyArray, "b s d"], rule: Rule = DEFAULT_RULE
 ) -> Marginal:
     """Return the moments of a conditioned GP among the nodes of each region.
 
     >>> from mrgp import Linear, points
+    >>> from mrgp.gp import Posterior
     >>> slope, one = Linear(variance=1.0, origin=0.0, dims=0), jnp.ones(1)
     >>> seen = Posterior((points([[1.0]]),), (one,), 2 * one, jnp.zeros((1, 1)), jnp.zeros(()))
     >>> posterior_at_nodes(seen, slope, jnp.array([[[1.0], [3.0]]])).mean.tolist()
@@ -123,11 +143,11 @@ def posterior_at_nodes(
     """
     b, s, d = x.shape
     nodes = Points(x.reshape(b * s, d), jnp.ones(b * s))
-    cross = posterior.cross((kernel,), jnp.ones(1), nodes, rule)
-    explained = (cross @ posterior.root.T).reshape(b, s, -1)
+    mean, known = posterior.explained((kernel,), jnp.ones(1), nodes, rule)
+    explained = known.reshape(b, s, -1)
     own = kernel.pair(x[:, :, None, :], x[:, None, :, :])
     covariance = own - explained @ explained.transpose(0, 2, 1)
-    return Marginal((cross @ posterior.alpha).reshape(b, s), covariance)
+    return Marginal(mean.reshape(b, s), covariance)
 
 
 def node_roots(covariance: Float[Array, "*batch s s"]) -> Float[Array, "*batch s s"]:
@@ -164,21 +184,11 @@ def mean_at_nodes(
     return (kernel.cross(x.reshape(b * s, d), locations) @ (whiten.T @ mean)).reshape(b, s)
 
 
-def _block_diagonal(parts: Sequence[Float[Array, "b _ _"]]) -> Float[Array, "b _ _"]:
-    return jax.vmap(jax.scipy.linalg.block_diag)(*parts)
-
-
 def _covariance(q: Whitened | Moments) -> Float[Array, "m m"]:
     if isinstance(q, Moments):
         return jnp.asarray(q.covariance)
     root = jnp.tril(q.root)
     return root @ root.T
-
-
-def _times(alpha: Float[Array, "b s m"], matrix: Float[AnyArray, "m k"]) -> Float[Array, "b s k"]:
-    """Multiply all nodes at once: one large matrix product is faster than many small ones."""
-    b, s, m = alpha.shape
-    return (alpha.reshape(b * s, m) @ matrix).reshape(b, s, -1)
 
 
 def product_covariance(f: Marginal, w: Marginal) -> Float[Array, "b s s"]:
@@ -212,29 +222,30 @@ def sum_of_products(
 
 
 def block_information(
-    alpha: Float[Array, "b s m"],
-    weights: Float[AnyArray, "b s"],
+    own: AtNodes,
+    weights: Float[AnyArray, "b t"],
     other: Marginal,
     residual: Float[Array, " b"],
     precision: Float[Array, " b"],
-) -> tuple[Float[Array, " m"], Float[Array, "m m"]]:
-    """Return what rows say of the inducing variables of one factor, given the other (theory 3.6).
+) -> tuple[Float[Array, " im"], Float[Array, "im im"]]:
+    """Return what rows say of the inducing variables of one group, given the other (theory 3.6).
 
     `residual` is what the rest of the model leaves, `precision` that of the noise. The result is
     the score and the precision to add to the prior's: the optimum of q(u) has their sum.
 
     >>> one = jnp.ones((1, 1))
-    >>> w = Marginal(mean=3 * one, covariance=one[None])
-    >>> said = block_information(one[None], one, w, residual=2 * one[0], precision=one[0])
+    >>> f, w = AtNodes(one[None, None], one[None, None]), Marginal(3 * one, one[None])
+    >>> said = block_information(f, one, w, residual=2 * one[0], precision=one[0])
     >>> [part.tolist() for part in said]  # E[w] 2, E[w^2]
     [[6.0], [[10.0]]]
     """
-    pairs = precision[:, None, None] * weights[:, :, None] * weights[:, None, :]
-    inner = (pairs * other.second_moment) @ alpha
-    m = alpha.shape[-1]
+    i, b, s, m = own.alpha.shape
     gain = (precision * residual)[:, None] * weights * other.mean
-    score = gain.reshape(-1) @ alpha.reshape(-1, m)
-    return score, alpha.reshape(-1, m).T @ inner.reshape(-1, m)
+    pairs = precision[:, None, None] * weights[:, :, None] * weights[:, None, :]
+    pairs = (pairs * other.second_moment).reshape(b, i, s, i, s)
+    inner = jnp.einsum("bisjt,jbtm->ibsjm", pairs, own.alpha)
+    said = jnp.einsum("ibsm,ibsn->imn", own.alpha, inner.reshape(i, b, s, i * m))
+    return jnp.sum(own.means(gain), 0), said.reshape(i * m, i * m)
 
 
 def too_few_nodes(kernels: Sequence[Kernel], support: Support, rule: Rule) -> str | None:
@@ -252,11 +263,10 @@ def too_few_nodes(kernels: Sequence[Kernel], support: Support, rule: Rule) -> st
     for kernel in (k for given in kernels for k in single_kernels(given)):
         if not isinstance(kernel, Stationary):
             continue
-        scales = np.broadcast_to(np.asarray(kernel.lengthscale), len(kernel.columns))
-        for d, scale in zip(kernel.columns, scales, strict=True):
+        for d, scale in zip(kernel.columns, kernel.lengthscales, strict=True):
             number = getattr(along(rule, (d,)), "number", 1)
             count = number[0] if isinstance(number, tuple) else number
-            ratio = float(widths[d] / scale)
+            ratio = float(widths[d]) / float(scale)
             if not support.pointlike[d] and ratio > count:
                 return (
                     f"regions up to {ratio:.0f} lengthscales wide along {support.input_names[d]}"

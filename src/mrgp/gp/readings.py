@@ -1,17 +1,22 @@
 """What sources read of latent functions: the rows of a linear-Gaussian model (theory 2.1, 2.2)."""
 
+import abc
+import dataclasses
 import functools
 from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
-from mrgp._types import AnyArray
+from mrgp._compiled import filled
+from mrgp._types import AnyArray, Scalar
 from mrgp.gp.covariance import cross_covariance, full_covariance, variance
+from mrgp.gp.forms import for_each
 from mrgp.kernels import Kernel
-from mrgp.likelihoods import GAUSSIAN, Likelihood, tempering_constant
-from mrgp.supports import DEFAULT_RULE, Rule, Shapes, Support
+from mrgp.likelihoods import GAUSSIAN, Likelihood, expected_of_rows, tempering_constant
+from mrgp.supports import DEFAULT_RULE, Lattice, Rule, Shapes, Support
 
 Kernels = tuple[Kernel, ...]
 """The kernels of independent GPs, f_1 to f_Q (bound and unwrapped)."""
@@ -22,7 +27,8 @@ Ratio = Float[AnyArray, " q"]
 class Reading(eqx.Module):
     """Values y = level + sum_q r_q L f_q + noise of one source, for independent GPs f_q.
 
-    `noise` is the noise variance s2 of every row and `weight` its composite weight phi.
+    `noise` is the noise variance s2 of every row and `weight` its composite weight phi; `used`, if
+    given, is 0 for rows that only fill a size for which code is compiled.
 
     >>> from mrgp import points
     >>> x, y = points([[0.0], [1.0]]), jnp.array([2.0, 3.0])
@@ -39,16 +45,31 @@ class Reading(eqx.Module):
     weight: Float[AnyArray, " n"] | float = 1.0
     shapes: Shapes | None = None
     likelihood: Likelihood = eqx.field(static=True, default=GAUSSIAN)
+    used: Float[AnyArray, " n"] | None = None
+    lattice: Lattice | None = None
+    exposure: Float[AnyArray, " n"] | None = None
+    censored: Float[AnyArray, " n"] | None = None
 
     @property
     def residual(self) -> Float[Array, " n"]:
         """The values without their level."""
-        return jnp.asarray(self.y) - self.level
+        return self.masked(jnp.asarray(self.y) - self.level)
 
     @property
     def effective_noise(self) -> Float[Array, " n"]:
         """s2 / phi, the noise under which the tempered posterior is that of phi = 1."""
-        return jnp.asarray(self.noise) / self.weight
+        return self.masked(jnp.asarray(self.noise) / self.weight, 1.0)
+
+    def masked(self, values: Float[Array, " n"], other: float = 0.0) -> Float[Array, " n"]:
+        """Return values with another number in rows that are not used."""
+        if self.used is None:
+            return values
+        return jnp.where(jnp.asarray(self.used) > 0, values, other)
+
+    def expected(self, mean: Float[AnyArray, " n"], variance: Float[AnyArray, " n"]) -> Array:
+        """Return E[log p(y)] of each row, weighted, from moments on the likelihood's scale."""
+        rows = expected_of_rows(self.likelihood, self.y, mean, variance, self.noise, self.censored)
+        return self.masked(jnp.asarray(self.weight) * rows)
 
     def take(self, rows: Int[Array, " b"]) -> "Reading":
         """Return some rows."""
@@ -63,6 +84,10 @@ class Reading(eqx.Module):
             weight,
             shapes,
             self.likelihood,
+            None if self.used is None else self.used[rows],
+            None if self.lattice is None else self.lattice[rows],
+            None if self.exposure is None else self.exposure[rows],
+            None if self.censored is None else self.censored[rows],
         )
 
 
@@ -84,6 +109,11 @@ class Readings(NamedTuple):
         return sum(source.y.shape[0] for source in self.sources)
 
     @property
+    def used(self) -> Float[Array, " n"]:
+        """1 for rows that count, 0 for those that fill a size."""
+        return jnp.concatenate([s.masked(jnp.ones(s.y.shape)) for s in self.sources])
+
+    @property
     def residual(self) -> Float[Array, " n"]:
         """The residuals of all values, one source after another."""
         return jnp.concatenate([source.residual for source in self.sources])
@@ -99,8 +129,10 @@ class Readings(NamedTuple):
         if self.shared is not None:
             # Shared errors count once: there are no weights.
             return jnp.zeros(())
-        rows = [jnp.broadcast_to(jnp.asarray(s.weight), s.y.shape) for s in self.sources]
-        parts = [tempering_constant(s.noise, w) for s, w in zip(self.sources, rows, strict=True)]
+        parts = []
+        for source in self.sources:
+            weight = jnp.broadcast_to(jnp.asarray(source.weight), source.y.shape)
+            parts.append(tempering_constant(source.noise, source.masked(weight, 1.0)))
         return jnp.sum(jnp.stack(parts))
 
 
@@ -108,10 +140,8 @@ def mixed_covariance(
     kernels: Kernels, ratio: Ratio, first: Support, other: Ratio, second: Support, rule: Rule
 ) -> Float[Array, "n m"]:
     """Return the covariance between sum_q r_q L f_q and sum_q r'_q L' f_q."""
-    parts = (
-        r * s * cross_covariance(k, first, second, rule)
-        for k, r, s in zip(kernels, ratio, other, strict=True)
-    )
+    found = for_each(lambda kernel: cross_covariance(kernel, first, second, rule), kernels)
+    parts = (r * s * cross for cross, r, s in zip(found, ratio, other, strict=True))
     return functools.reduce(jnp.add, parts)
 
 
@@ -126,17 +156,60 @@ def prior_covariance(kernels: Kernels, readings: Readings, rule: Rule) -> Float[
     [[1.0, 2.0], [2.0, 4.0]]
     """
     total, sources = jnp.zeros(()), readings.sources
-    for q, kernel in enumerate(kernels):
-        blocks = full_covariance(kernel, tuple(s.support for s in sources), rule)
+    supports = tuple(s.support for s in sources)
+    lattices = tuple(s.lattice for s in sources)
+    found = for_each(lambda kernel: full_covariance(kernel, supports, rule, lattices), kernels)
+    for q, blocks in enumerate(found):
         scaled = [
             [a.ratio[q] * b.ratio[q] * block for b, block in zip(sources, row, strict=True)]
             for a, row in zip(sources, blocks, strict=True)
         ]
         total = total + jnp.block(scaled)
-    return total
+    if all(source.used is None for source in sources):
+        return total
+    return total * readings.used[:, None] * readings.used[None, :]
 
 
-class Posterior(eqx.Module):
+class Conditioned(eqx.Module):
+    """Gaussian processes given data: what is known of sum_q r_q L f_q on any support.
+
+    >>> from mrgp import RBF, points
+    >>> one = jnp.ones(1)
+    >>> kernel = RBF(1.0, variance=1.0, dims=0)
+    >>> given = Posterior((points([[0.0]]),), (one,), one, jnp.ones((1, 1)), np.zeros(()))
+    >>> [float(v[0]) for v in given.moments((kernel,), one, points([[0.0]]))]
+    [1.0, 0.0]
+    """
+
+    @abc.abstractmethod
+    def filled(self) -> "Conditioned":
+        """Return the same, with rows filled up to a size for which code is compiled."""
+
+    @abc.abstractmethod
+    def explained(
+        self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
+    ) -> tuple[Float[Array, " n"], Float[Array, "n r"]]:
+        """Return the mean, and F such that the prior covariance is less by F F^T."""
+
+    def moments(
+        self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
+    ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        """Return mean and variance of sum_q r_q L f_q on a support."""
+        mean, known = self.explained(kernels, ratio, support, rule)
+        own = for_each(lambda kernel: variance(kernel, support, rule), kernels)
+        prior = functools.reduce(jnp.add, (r**2 * v for v, r in zip(own, ratio, strict=True)))
+        return mean, jnp.maximum(prior - jnp.sum(known**2, 1), 0.0)
+
+    def joint(
+        self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
+    ) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
+        """Return mean and full covariance of sum_q r_q L f_q on a support."""
+        mean, known = self.explained(kernels, ratio, support, rule)
+        prior = mixed_covariance(kernels, ratio, support, ratio, support, rule)
+        return mean, prior - known @ known.T
+
+
+class Posterior(Conditioned):
     """Gaussian processes given data, as covariances with a set of anchors.
 
     With k the covariances between g = sum_q r_q L f_q and the anchors: mean k^T alpha, variance
@@ -155,26 +228,28 @@ class Posterior(eqx.Module):
     ratios: tuple[Ratio, ...]
     alpha: Float[AnyArray, " m"]
     root: Float[AnyArray, "r m"]
-    unexplained: Float[AnyArray, ""]
+    unexplained: Scalar
 
-    def moments(
-        self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
-    ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        """Return mean and variance of sum_q r_q L f_q on a support."""
-        cross = self.cross(kernels, ratio, support, rule)
-        explained = jnp.sum((cross @ self.root.T) ** 2, 1)
-        parts = (r**2 * variance(k, support, rule) for k, r in zip(kernels, ratio, strict=True))
-        prior = functools.reduce(jnp.add, parts)
-        return cross @ self.alpha, jnp.maximum(prior - explained, 0.0)
+    def filled(self) -> "Posterior":
+        """Return the posterior with anchors repeated up to sizes for which code is compiled."""
+        rows = [filled(len(anchor)) for anchor in self.anchors]
+        first = np.cumsum([0, *(len(anchor) for anchor in self.anchors)])
+        used = [start + np.arange(len(a)) for start, a in zip(first, self.anchors, strict=False)]
+        into = np.cumsum([0, *map(len, rows)])
+        where = np.concatenate([at + np.arange(len(u)) for at, u in zip(into, used, strict=False)])
+        alpha = np.zeros(into[-1])
+        alpha[where] = self.alpha
+        root = np.zeros((into[-1], into[-1]))
+        root[: self.root.shape[0], where] = self.root
+        anchors = tuple(a[r] for a, r in zip(self.anchors, rows, strict=True))
+        return dataclasses.replace(self, anchors=anchors, alpha=alpha, root=root)
 
-    def joint(
+    def explained(
         self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
-    ) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
-        """Return mean and full covariance of sum_q r_q L f_q on a support."""
+    ) -> tuple[Float[Array, " n"], Float[Array, "n r"]]:
+        """Return the mean, and F such that the prior covariance is less by F F^T."""
         cross = self.cross(kernels, ratio, support, rule)
-        explained = cross @ self.root.T
-        prior = mixed_covariance(kernels, ratio, support, ratio, support, rule)
-        return cross @ self.alpha, prior - explained @ explained.T
+        return cross @ self.alpha, cross @ self.root.T
 
     def cross(
         self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE

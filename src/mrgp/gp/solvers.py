@@ -6,25 +6,27 @@ readings (or a bound on it), their posterior, how that smooths them, and predict
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, Float, Int
 
+from mrgp import _linalg
 from mrgp._linalg import (
     add_diagonal,
     cholesky,
-    gaussian_log_density,
-    inverse_lower,
+    log_density,
     log_determinant,
     solve_lower,
-    solve_upper,
     whitener,
 )
 from mrgp._types import AnyArray
 from mrgp.gp.covariance import cross_covariance, variance_by_shape
+from mrgp.gp.forms import for_each
 from mrgp.gp.readings import (
     Posterior,
     Ratio,
@@ -34,41 +36,55 @@ from mrgp.gp.readings import (
     prior_covariance,
 )
 from mrgp.gp.variational import Moments, Natural, Sites, Whitened
-from mrgp.likelihoods import Likelihood
+from mrgp.kernels import Kernel
 from mrgp.supports import DEFAULT_RULE, Points, Rule, Support
 
 BLOCK_BYTES = 2**25
 KNOWN = 1e-6
 LOOSE = 0.05
 
-Whiteners = tuple[Float[Array, "m m"], ...]
+Whiteners = tuple[Float[AnyArray, "m m"], ...]
 
 
-class _Anchored(eqx.Module):
+class Anchored(eqx.Module):
     """What solvers have in common whose posterior is a Gaussian by its anchors."""
 
     kernels: Any
     rule: Rule = eqx.field(static=True, default=DEFAULT_RULE, kw_only=True)
     keeps_data: ClassVar[bool] = False
+    fills: ClassVar[bool] = True
+    most_dense: ClassVar[float] = np.inf
 
-    def refuses(self, likelihood: Likelihood) -> str | None:
-        """Refuse likelihoods without a Gaussian posterior."""
-        if likelihood.conjugate:
-            return None
-        return (
-            f"the likelihood {likelihood.name!r} has no Gaussian posterior, and the model is solved"
-            ' in closed form. Use likelihood="gaussian"'
-        )
+    def plan_of(self, supports: Sequence[Support]) -> Any:
+        """Return what can be found of supports before parameters are known: here, nothing."""
+        return None
+
+    def with_plan(self, plan: Any) -> "Anchored":
+        """Return the solver for the supports of a plan; this one needs none."""
+        return self
 
     def predict(
-        self, state: Posterior, ratio: Ratio, support: Support, joint: bool = False
+        self, state: Any, ratio: Ratio, support: Support, joint: bool = False
     ) -> tuple[Float[Array, " n"], Float[Array, "n *n"]]:
         """Return mean and variance of sum_q r_q L f_q, or with `joint` its covariance."""
         asked = state.joint if joint else state.moments
         return asked(self.kernels, ratio, support, self.rule)
 
+    def dense(self, count: int, wanted_by: str) -> Any:
+        """Return the solver by the dense covariance of so many values: here, itself."""
+        return self
 
-class Exact(_Anchored):
+    def part(
+        self, state: Any, term: Kernel, support: Support
+    ) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
+        """Return mean and covariance of the part L g of one latent function f = g + others.
+
+        `term` is the kernel of g, one of those whose sum is the kernel of f (unwrapped).
+        """
+        return state.joint((term,), np.ones(1), support, self.rule)
+
+
+class Exact(Anchored):
     """The dense covariance of all values (theory 2.3).
 
     >>> from mrgp import RBF, points
@@ -87,15 +103,41 @@ class Exact(_Anchored):
 
     def log_evidence(self, readings: Readings) -> Float[Array, ""]:
         """Return the log evidence."""
-        density = gaussian_log_density(readings.residual, self._factor(readings))
-        return density + readings.tempering
+        known = self.gather(readings)
+        constant = 0.5 * jnp.log(2.0 * jnp.pi) * jnp.sum(readings.used)
+        return log_density(known.residual, known.covariance) - constant + readings.tempering
 
     def condition(self, readings: Readings) -> Posterior:
         """Condition on the readings, anchored at their own supports."""
-        root = inverse_lower(self._factor(readings))
-        alpha = root.T @ (root @ readings.residual)
-        anchors, ratios = zip(*((s.support, s.ratio) for s in readings.sources), strict=True)
-        return Posterior(anchors, ratios, alpha, root, jnp.zeros(()))
+        return self.posterior(self.gather(readings), [s.support for s in readings.sources])
+
+    def gather(self, readings: Readings) -> "Dense":
+        """Return the covariance of all values, noise included, and their residuals."""
+        total = add_diagonal(prior_covariance(self.kernels, readings, self.rule), readings.noise)
+        if readings.shared is not None:
+            total = total + readings.shared
+        ratios = tuple(jnp.asarray(source.ratio) for source in readings.sources)
+        return Dense(total, readings.residual, ratios)
+
+    def posterior(
+        self, known: "Dense", supports: Sequence[Support], by: Any = _linalg
+    ) -> Posterior:
+        """Return the posterior from what was gathered of values on some supports.
+
+        `by` is the linear algebra to use, `_linalg` or, on the host, `_lapack`.
+        """
+        root = by.inverse_lower(by.cholesky(known.covariance))
+        alpha = root.T @ (root @ known.residual)
+        return Posterior(tuple(supports), known.ratios, alpha, root, np.zeros(()))
+
+    def marginals(self, readings: Readings) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        """Return the posterior mean and variance of what each value sees, without noise."""
+        prior = prior_covariance(self.kernels, readings, self.rule)
+        factor = cholesky(add_diagonal(prior, readings.noise))
+        root = solve_lower(factor, prior)
+        level = jnp.concatenate([jnp.asarray(source.level) for source in readings.sources])
+        mean = level + root.T @ solve_lower(factor, readings.residual)
+        return mean, jnp.maximum(jnp.diag(prior) - jnp.sum(root**2, 0), 0.0)
 
     def smoother(self, readings: Readings) -> Smoother:
         """Return the smoother of the dense covariance, by its eigenvectors."""
@@ -119,12 +161,8 @@ class Exact(_Anchored):
         """Say that the data are kept."""
         return "exact: the training data are kept in the fit, and saved with it"
 
-    def _factor(self, readings: Readings) -> Float[Array, "n n"]:
-        total = add_diagonal(prior_covariance(self.kernels, readings, self.rule), readings.noise)
-        return cholesky(total if readings.shared is None else total + readings.shared)
 
-
-class Collapsed(_Anchored):
+class Collapsed(Anchored):
     """Inducing inputs `locations` under each kernel, with the best q(u) (theory 2.4).
 
     Where there is a `q`, of the whitened inducing variables, the bound is the uncollapsed one of
@@ -154,13 +192,46 @@ class Collapsed(_Anchored):
 
     def condition(self, readings: Readings) -> Posterior:
         """Condition through inducing inputs with the optimal q(u), or the solver's own sites."""
-        if isinstance(self.q, Sites):
-            return self._posterior(self.q.shift, jnp.tril(self.q.root), jnp.zeros(()))
-        known = self.information(readings)
-        # A root of B B^T by eigenvectors, which has no more rows than B.
-        eigenvalues, vectors = jnp.linalg.eigh(known.precision)
-        basis = vectors * jnp.sqrt(jnp.maximum(eigenvalues, 0.0))[None, :]
-        return self._posterior(known.score, basis, known.unexplained / len(readings))
+        return self.posterior(self.gather(readings))
+
+    def gather(self, readings: Readings) -> "Sparse":
+        """Return what the readings say of inducing variables, and what turns those white."""
+        own = isinstance(self.q, Sites)
+        said = (self.q.shift, jnp.tril(self.q.root)) if own else self.information(readings)
+        return Sparse(said, jnp.sum(readings.used), self.whiteners, self.locations)
+
+    def posterior(
+        self, known: "Sparse", supports: Sequence[Support] = (), by: Any = _linalg
+    ) -> Posterior:
+        """Return the posterior from what was gathered; its anchors are the inducing inputs.
+
+        I - (I + B B^T)^-1 = B (I + B^T B)^-1 B^T: prediction is one matrix product.
+        """
+        if isinstance(known.said, Information):
+            # A root of B B^T by eigenvectors, which has no more rows than B.
+            eigenvalues, vectors = by.eigh(known.said.precision)
+            score, basis = known.said.score, vectors * eigenvalues.clip(0.0)[None, :] ** 0.5
+            unexplained = known.said.unexplained / known.rows
+        else:
+            (score, basis), unexplained = known.said, np.zeros(())
+        factor = by.cholesky(by.add_diagonal(basis @ basis.T, 1.0))
+        whitened = by.solve_upper(factor, by.solve_lower(factor, score))
+        inner = by.cholesky(by.add_diagonal(basis.T @ basis, 1.0))
+        white = by.block_diagonal(known.whiten)
+        root = by.solve_lower(inner, basis.T) @ white
+        number = len(known.whiten)
+        anchors, ratios = (_points(known.locations),) * number, tuple(np.eye(number))
+        return Posterior(anchors, ratios, white.T @ whitened, root, unexplained)
+
+    def marginals(self, readings: Readings) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+        """Return the posterior mean and variance of what each value sees, without noise."""
+        q, _ = self.optimal_q(readings).moments()
+        whiten, means, variances = self.whiteners, [], []
+        for source in readings.sources:
+            alpha, own = self.features(source, whiten)
+            means.append(source.level + alpha.T @ q.mean)
+            variances.append(own - jnp.sum(alpha**2, 0) + q.quadratic(alpha))
+        return jnp.concatenate(means), jnp.maximum(jnp.concatenate(variances), 0.0)
 
     def smoother(self, readings: Readings) -> Smoother:
         """Return the smoother of the collapsed bound's posterior."""
@@ -196,14 +267,15 @@ class Collapsed(_Anchored):
             alpha, own = self.features(source, whiten)
             spread = own - jnp.sum(alpha**2, 0) + q.quadratic(alpha)
             mean = source.level + alpha.T @ q.mean
-            rows = source.likelihood.expected_log_prob(source.y, mean, spread, source.noise)
-            total += jnp.sum(source.weight * rows)
+            total += jnp.sum(source.expected(mean, spread))
         return total
 
     @property
     def whiteners(self) -> Whiteners:
         """What turns the inducing variables of each GP white."""
-        return tuple(whitener(k.cross(self.locations, self.locations)) for k in self.kernels)
+        return tuple(
+            for_each(lambda k: whitener(k.cross(self.locations, self.locations)), self.kernels)
+        )
 
     def features(
         self, source: Reading, whiten: Whiteners
@@ -214,12 +286,18 @@ class Collapsed(_Anchored):
         """
         support, inducing = source.support, _points(self.locations)
         stacked, own = [], jnp.zeros(len(support))
-        for kernel, ratio, white in zip(
-            self.kernels, jnp.asarray(source.ratio), whiten, strict=True
+
+        def seen(kernel: Kernel) -> tuple[Array, Array]:
+            lattices = source.lattice, None
+            cross = cross_covariance(kernel, support, inducing, self.rule, lattices)
+            return cross, variance_by_shape(kernel, support, source.shapes, self.rule)
+
+        found = for_each(seen, self.kernels)
+        for (cross, spread), ratio, white in zip(
+            found, jnp.asarray(source.ratio), whiten, strict=True
         ):
-            cross = cross_covariance(kernel, support, inducing, self.rule)
             stacked.append(white @ (ratio * cross).T)
-            own = own + ratio**2 * variance_by_shape(kernel, support, source.shapes, self.rule)
+            own = own + ratio**2 * spread
         return jnp.concatenate(stacked), own
 
     def information(self, readings: Readings) -> "Information":
@@ -232,7 +310,7 @@ class Collapsed(_Anchored):
 
         def of_rows(source: Reading, used: Float[Array, " b"]) -> Information:
             alpha, own = self.features(source, whiten)
-            noise = source.effective_noise
+            noise, used = source.effective_noise, source.masked(used)
             scale = used / jnp.sqrt(noise)
             basis, residual = alpha * scale[None, :], source.residual * scale
             return Information(
@@ -265,31 +343,33 @@ class Collapsed(_Anchored):
         parts = map(of_source, readings.sources)
         return functools.reduce(lambda a, b: jax.tree.map(jnp.add, a, b), parts)
 
-    def _posterior(
-        self,
-        score: Float[AnyArray, " qm"],
-        basis: Float[Array, "qm r"],
-        unexplained: Float[AnyArray, ""],
-    ) -> Posterior:
-        """Return the posterior of whitened inducing variables of precision I + B B^T, given score.
 
-        I - (I + B B^T)^-1 = B (I + B^T B)^-1 B^T: prediction is one matrix product.
-        """
-        factor = cholesky(add_diagonal(basis @ basis.T, 1.0))
-        whitened = solve_upper(factor, solve_lower(factor, jnp.asarray(score)))
-        inner = cholesky(add_diagonal(basis.T @ basis, 1.0))
-        white = jax.scipy.linalg.block_diag(*self.whiteners)
-        root = solve_lower(inner, basis.T) @ white
-        number = len(self.kernels)
-        anchors, ratios = (_points(self.locations),) * number, tuple(jnp.eye(number))
-        return Posterior(anchors, ratios, white.T @ whitened, root, unexplained)
+class Dense(NamedTuple):
+    """The covariance of all values, their residuals, and how each source reads the functions."""
+
+    covariance: Float[AnyArray, "n n"]
+    residual: Float[AnyArray, " n"]
+    ratios: tuple[Ratio, ...]
+
+    def take(self, rows: Int[np.ndarray, " r"]) -> "Dense":
+        """Return some rows."""
+        return Dense(self.covariance[np.ix_(rows, rows)], self.residual[rows], self.ratios)
 
 
-Solver = Exact | Collapsed
-"""A way to find latent functions from what sources read of them.
+class Sparse(NamedTuple):
+    """What so many `rows` say of whitened inducing variables, or a q of their own: score and root.
 
-`keeps_data` says whether its posterior needs the data themselves, which a fit then keeps.
-"""
+    `whiten` turns the variables at `locations` white.
+    """
+
+    said: "Information | tuple[Any, Any]"
+    rows: Float[AnyArray, ""]
+    whiten: Whiteners
+    locations: Float[AnyArray, "m d"]
+
+    def take(self, rows: Int[np.ndarray, " r"]) -> "Sparse":
+        """Return what all rows say: it is a sum, to which rows that are not used add nothing."""
+        return self
 
 
 class Information(NamedTuple):
@@ -330,4 +410,5 @@ def smoother_of(
 
 
 def _points(locations: Float[AnyArray, "m d"]) -> Points:
-    return Points(locations, jnp.ones(locations.shape[0]))
+    space = np if isinstance(locations, np.ndarray) else jnp
+    return Points(locations, space.ones(locations.shape[0]))

@@ -1,7 +1,9 @@
 """The loop around stochastic steps: schedule, early stopping, resuming, interruption."""
 
 import dataclasses
-from typing import Any
+import functools
+from collections.abc import Sequence
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -9,8 +11,9 @@ from jaxtyping import Float
 
 from mrgp.data import Record, Records
 from mrgp.inference.batches import Batches, batch_sizes
+from mrgp.inference.journal import new_page
 from mrgp.inference.lbfgs import LBFGS, maximise
-from mrgp.inference.loop import Optimum, Say, Status, run
+from mrgp.inference.loop import Code, Optimum, Say, Status, run
 from mrgp.inference.objectives import Objective
 from mrgp.inference.progress import Progress
 from mrgp.inference.stochastic import (
@@ -139,6 +142,8 @@ class _Climb:
         if training is not None:
             self._restore(training)
         self.end = self.steps + settings.steps
+        self.page = new_page()
+        self.ending = self._take_up(self.page.memory)
 
     @property
     def total(self) -> int:
@@ -147,12 +152,15 @@ class _Climb:
 
     def advance(self, say: Say) -> Status | None:
         """Take a stretch of steps; end where the fit has, or steps are used up."""
+        if self.ending is not None:
+            return self.ending
         if self.fresh:
             self.state, self.fresh = optimal_q(self.objective, self.state), False
         ending = self.stretch(min(CHUNK, self.end - self.steps))
         say(self.settings.steps - (self.end - self.steps), self.describe())
         if ending is None and self.steps >= self.end:
-            return Status("step limit", f"{self.steps} steps; resume to go on")
+            ending = Status("step limit", f"{self.steps} steps; resume to go on")
+        self.page.offer(functools.partial(self._memory, ending), ended=ending is not None)
         return ending
 
     def interrupted(self) -> Status:
@@ -160,6 +168,25 @@ class _Climb:
         return Status(
             "interrupted", f"stopped by the user after {self.steps} steps; resume to go on"
         )
+
+    def _memory(self, ending: Status | None) -> list[np.ndarray]:
+        """Return all that is needed to go on in another process, and how it ended if it has."""
+        counts = np.array([self.steps, self.halvings, self.plateau, self.failures])
+        told = "" if ending is None else f"{ending.code}:{ending.message}"
+        leaves = jax.tree.leaves(self.state)
+        return [counts, np.array(self.bounds), np.array(told), *map(np.asarray, leaves)]
+
+    def _take_up(self, memory: Sequence[np.ndarray]) -> Status | None:
+        """Go on from what another process remembered; return how it ended, if it has."""
+        leaves, tree = jax.tree.flatten(self.state)
+        if [np.shape(x) for x in leaves] != [np.shape(x) for x in memory[3:]]:
+            return None
+        counts, bounds, told = memory[:3]
+        self.steps, self.halvings, self.plateau, self.failures = map(int, counts)
+        self.bounds, self.fresh = bounds.tolist(), False
+        self.state = jax.tree.unflatten(tree, [jax.numpy.asarray(x) for x in memory[3:]])
+        code, _, message = str(told).partition(":")
+        return Status(cast(Code, code), message) if code else None
 
     def _restore(self, training: Training) -> None:
         leaves, tree = jax.tree.flatten(self.state)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from mrgp._compiled import Compiled, effort_of
 from mrgp._types import to_numpy
 from mrgp.gp import Moments, Natural, Whitened
 from mrgp.inference.lbfgs import LBFGS, Direct, maximise
@@ -95,11 +96,11 @@ def _natural_step(model: Network, q: Factors, records: Any, group: int) -> Facto
     return moved(jnp.where(value >= start, rate, 0.0))
 
 
-@eqx.filter_jit
+@Compiled
 def settle(objective: Objective, trained: Any, q: Factors) -> tuple[Factors, Array]:
     """Sweep until the bound has settled; return q and the bound after each sweep."""
     model = objective.model(trained)
-    size = sum(len(r) for r in objective.records)
+    size = sum(jnp.sum(jnp.where(r.weights > 0, 1.0, 0.0)) for r in objective.records)
 
     def rising(state: tuple[Any, Array, Array]) -> Array:
         _, history, count = state
@@ -132,7 +133,8 @@ class Relative(eqx.Module):
     def to(cls, moments: Moments) -> "Relative":
         """Start at a Gaussian given by its moments."""
         size = moments.mean.shape[0]
-        origin = Whitened(moments.mean, jnp.linalg.cholesky(moments.covariance))
+        root = np.linalg.cholesky(np.asarray(moments.covariance))
+        origin = Whitened(np.asarray(moments.mean), root)
         return cls(origin, real(np.zeros(size)), real(np.eye(size)))
 
     @property
@@ -149,7 +151,7 @@ def _whitened(weights: Weights) -> Weights:
     return tuple(tuple(unwrap(relative).whitened for relative in row) for row in weights)
 
 
-@eqx.filter_jit
+@Compiled
 def profile(
     objective: Objective, trained: Any, latent: tuple[Block, ...], size: Array
 ) -> tuple[Array, Any, tuple[Block, ...]]:
@@ -191,15 +193,18 @@ class Profiled:
     """
 
     def __init__(self, objective: Objective, latent: tuple[Block, ...]):
-        self.objective, self.latent, self.best = objective, latent, latent
-        self.size = float(sum(len(r) for r in objective.records))
+        self.objective, self.filled = objective, objective.filled()
+        self.latent, self.best = latent, latent
+        self.size = float(objective.count)
         self.evaluated: dict[bytes, tuple[Block, ...]] = {}
         self.lowest = np.inf
 
     def __call__(self, trained: Any) -> tuple[Array, Any]:
         """Return loss and slope at some parameters."""
-        size = jnp.asarray(self.size)
-        value, slope, latent = profile(self.objective, trained, self.latent, size)
+        size = jax.device_put(np.asarray(self.size))
+        value, slope, latent = profile(
+            self.filled, trained, self.latent, size, effort=effort_of(self.objective.count)
+        )
         self.evaluated[_mark(trained)] = latent
         finite = all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slope))
         if float(value) < self.lowest and finite:
@@ -210,6 +215,17 @@ class Profiled:
         """Go on from the q of these parameters."""
         self.latent = self.evaluated.get(_mark(trained), self.latent)
         self.evaluated = {}
+
+    def memory(self) -> list[np.ndarray]:
+        """Return the q that evaluations start from, the best one, and its loss."""
+        leaves = jax.tree.leaves((self.latent, self.best))
+        return [np.array(self.lowest), *map(np.asarray, leaves)]
+
+    def remember(self, memory: list[np.ndarray]) -> None:
+        """Take up the memory of another loss of the same objective."""
+        tree = jax.tree.structure((self.latent, self.best))
+        self.lowest = float(memory[0])
+        self.latent, self.best = jax.tree.unflatten(tree, map(jax.device_put, memory[1:]))
 
     def model(self, trained: Any) -> Any:
         """Return the network with the best parameters and their q."""
@@ -250,7 +266,7 @@ def maximise_network(
     return best
 
 
-@eqx.filter_jit
+@Compiled
 def blocks_of(q: Any) -> Factors:
     """Return a q of one component by its blocks."""
     return naturals_of(unwrap(q)).map(Block.of)
@@ -262,8 +278,8 @@ def _starts(objective: Objective, settings: LBFGS, seed: int) -> list[Factors]:
     Its own comes first; of the others, those with the best bound.
     """
     model = objective.model(objective.start)
-    own = blocks_of(model.q)
-    plain = objective.without_q()
+    own = blocks_of(model.q, effort="least")
+    plain, effort = objective.without_q().filled(), effort_of(objective.count)
     rng = np.random.default_rng(seed)
 
     def moved(block: Block) -> Block:
@@ -273,11 +289,11 @@ def _starts(objective: Objective, settings: LBFGS, seed: int) -> list[Factors]:
         change = 0.5 * (jnp.vdot(mean, mean) - jnp.vdot(block.moments.mean, block.moments.mean))
         return Block(natural, moments, block.divergence + change)
 
-    first, _ = settle(plain, plain.start, own)
+    first, _ = settle(plain, plain.start, own, effort=effort)
     others = []
     for _ in range(settings.candidates if settings.starts > 1 else 0):
         rows = tuple(tuple(moved(block) for block in row) for row in own.w)
-        found, history = settle(plain, plain.start, Factors(own.f, rows))
+        found, history = settle(plain, plain.start, Factors(own.f, rows), effort=effort)
         bounds = np.asarray(history)
         others.append((float(np.max(bounds[np.isfinite(bounds)], initial=-np.inf)), found))
     order = np.argsort([-bound for bound, _ in others], kind="stable")
@@ -286,9 +302,9 @@ def _starts(objective: Objective, settings: LBFGS, seed: int) -> list[Factors]:
 
 def with_settled_q(model: Network, records: Any) -> Network:
     """Return a network with the q that its parameters have, given records."""
-    own, plain = blocks_of(as_arrays(model.q)), to_numpy(model.with_q(None))
+    own, plain = blocks_of(as_arrays(model.q), effort="least"), to_numpy(model.with_q(None))
     target = Objective.of(plain, records)
-    settled, _ = settle(target, target.start, own)
+    settled, _ = settle(target.filled(), target.start, own, effort=effort_of(target.count))
     return plain.with_q(trained_q(moments_of(settled)))
 
 

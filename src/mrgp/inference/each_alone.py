@@ -6,13 +6,15 @@ source on its own knows nothing of the others' errors.
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
+from mrgp._compiled import effort_of
 from mrgp._types import to_numpy
 from mrgp.data import Records
 from mrgp.inference.coordinate import Profiled, Relative, blocks_of, settle, with_settled_q
@@ -32,16 +34,38 @@ class Separate(eqx.Module):
     """A model under the sum of its sources' own log evidences."""
 
     model: Any
+    plans: tuple[Any, ...] = ()
 
     @property
     def variational(self) -> None:
         """Each source has the best q of its own."""
         return None
 
+    @property
+    def linear(self) -> Any:
+        """The linear model of all sources."""
+        return self.model.linear
+
+    @property
+    def composite(self) -> Any:
+        """The model of all sources, of which each is taken alone."""
+        return self.model
+
     def log_evidence(self, records: Records) -> Float[Array, ""]:
         """Return the sum of the sources' log evidences, or of bounds on them."""
-        own = [self.model.alone(i).log_evidence((r,)) for i, r in enumerate(records)]
+        alone = [self.model.alone(i) for i in range(len(records))]
+        if self.plans:
+            alone = [m.with_plan(plan) for m, plan in zip(alone, self.plans, strict=True)]
+        own = [m.log_evidence((record,)) for m, record in zip(alone, records, strict=True)]
         return jnp.sum(jnp.stack(own))
+
+    def plan_of(self, records: Records) -> Any:
+        """Return the plan of each source alone."""
+        return tuple(self.model.alone(i).plan_of((r,)) for i, r in enumerate(records))
+
+    def with_plan(self, plan: Any) -> "Separate":
+        """Return the model for records of these plans."""
+        return dataclasses.replace(self, plans=plan)
 
 
 def composite_optimum(problem: Problem, progress: Progress) -> Optimum:
@@ -98,6 +122,7 @@ class _Networks(eqx.Module):
 
     network: Any
     weights: Any
+    linear: ClassVar[None] = None
 
 
 class _OfSource(Objective):
@@ -117,7 +142,7 @@ class _Profiles:
 
     def __init__(self, objective: Objective, parts: Sequence[Profiled]):
         self.objective, self.parts = objective, parts
-        self.size = float(sum(len(r) for r in objective.records))
+        self.size = float(objective.count)
         for part in parts:
             part.size = self.size
 
@@ -133,6 +158,17 @@ class _Profiles:
         """Go on from the q of these parameters."""
         for part in self.parts:
             part.accept(trained)
+
+    def memory(self) -> list[np.ndarray]:
+        """Return what the parts have in their memory."""
+        return [leaf for part in self.parts for leaf in part.memory()]
+
+    def remember(self, memory: list[np.ndarray]) -> None:
+        """Take up the memory of another loss of the same objective."""
+        for part in self.parts:
+            count = len(part.memory())
+            part.remember(memory[:count])
+            memory = memory[count:]
 
     def model(self, trained: Any) -> Any:
         """Return the network's parameters."""
@@ -160,10 +196,13 @@ def _network_optimum(problem: Problem, progress: Progress) -> Optimum:
     if start.status.over:
         return dataclasses.replace(start, model=network)
     network = begin(network, to_numpy(start.model))
-    own, records = blocks_of(as_arrays(network.q)), as_arrays(problem.records)
+    own = blocks_of(as_arrays(network.q), effort="least")
+    records = as_arrays(problem.records)
     plain = _Networks(network.with_q(None), None)
+    alone = [_of_source(plain, records, i) for i in range(len(records))]
     starts = [
-        settle(_of_source(plain, records, i), _trained(plain), own)[0] for i in range(len(records))
+        settle(target.filled(), _trained(plain), own, effort=effort_of(target.count))[0]
+        for target in alone
     ]
     weights = tuple(q.map(lambda block: Relative.to(block.moments)).w for q in starts)
     whole = _Networks(network.with_q(None), weights)

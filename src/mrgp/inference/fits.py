@@ -1,25 +1,23 @@
 """A fit: recipe, parameters, posterior, and how they came about."""
 
 import dataclasses
-import zlib
 from typing import Any, Literal
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
-from mrgp._types import float64, to_numpy
+from mrgp._types import float64
 from mrgp.data import Dataset, Frame, Observations, Records, Scaling, harmonise
 from mrgp.inference.ascent import Training
 from mrgp.inference.lbfgs import LBFGS
-from mrgp.inference.loop import Optimum, Status
-from mrgp.inference.problem import Problem
+from mrgp.inference.loop import Status
+from mrgp.inference.problem import Problem, recipe_name
 from mrgp.inference.stochastic import Adam
+from mrgp.inference.tallies import checksum_of, counts_of
 from mrgp.likelihoods import Likelihood
-from mrgp.models import Components, Model, Process, Question, Recipe, as_arrays, conditioned
+from mrgp.models import Components, Model, Process, Question, Recipe
 from mrgp.models.contract import State
-from mrgp.parameters import Parameter, at_limit
-from mrgp.supports import Axis, Field, Geometry, Support, bounds_of, same_fields
+from mrgp.supports import Axis, Field, Geometry, Support, same_fields
 
 Treatment = Literal["refit", "keep", "adjusted"]
 """Parameters of the weighted data, or of each source alone, or these with a wider posterior."""
@@ -43,11 +41,14 @@ class Learned:
     model: Any
     inputs: tuple[str, ...]
     axes: tuple[Axis | None, ...] | None
+    covariates: tuple[Field, ...] | None
 
     @property
     def processes(self) -> tuple[Process, ...]:
         """The pairs (source, task) that were fitted."""
         return self.model.processes
+
+    exposed: tuple[Process, ...] = ()
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -63,7 +64,9 @@ class Learned:
         """Give a support that has no names or axes of its own those of the data."""
         axes = support.axes or (self.axes and self.axes[: support.dimension])
         inputs = support.inputs or self.inputs[: support.dimension]
-        return dataclasses.replace(support, inputs=inputs, axes=axes)
+        whole = support.dimension == len(self.inputs)
+        covariates = support.covariates or (self.covariates if whole else None)
+        return dataclasses.replace(support, inputs=inputs, axes=axes, covariates=covariates)
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -74,7 +77,7 @@ class Fit(Learned):
     bound after each step of L-BFGS. For Adam it is the mean over each stretch of 50 steps, on
     minibatches their noisy estimate, with the bound of all the data at the end. `bounds` are the
     least and the greatest coordinates of the data's supports. `reasons` say why this recipe, where
-    it was chosen for the data.
+    it was chosen for the data. `spaces` are the inputs that are directions of one space.
 
     >>> import mrgp
     >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5], name="tubes")
@@ -108,6 +111,8 @@ class Fit(Learned):
     reasons: tuple[str, ...] = ()
     records: Records | None = None
     likelihoods: dict[Process, Likelihood] = dataclasses.field(default_factory=dict)
+    spaces: tuple[tuple[str, ...], ...] = ()
+    exposed: tuple[Process, ...] = ()
 
     @property
     def name(self) -> str:
@@ -116,11 +121,14 @@ class Fit(Learned):
 
     def components(self, support: Support, asked: Question, noise: bool = False) -> Components:
         """Return what the model says of a support in centred coordinates, as components."""
-        found = self.model.predict(self.state, support, asked)
+        found = self.model.predict(self.state, self.recipe.view_of(support), asked)
+        if asked.exposure is not None:
+            found = found.scaled(asked.exposure)
         if not noise:
             return found
         process = (str(asked.source), asked.task)
-        return found.observed(self.likelihoods[process], self.model.observation_noise(process))
+        own = self.model.observation_noise(process) if asked.trials is None else asked.trials
+        return found.observed(self.likelihoods[process], own)
 
     def problem(self, data: Dataset) -> Problem:
         """Return the problem of other data with the recipe, scaling and weights of the fit."""
@@ -168,6 +176,24 @@ class Fit(Learned):
 
         return condition(self, data)
 
+    @float64
+    def extend(self, more: Dataset) -> "Fit":
+        """Return the same parameters with further values on top of those that the fit keeps.
+
+        For fits that keep their data: exact ones, dense or along time. `more` has further values
+        of some of the sources, at any time and place; the result is that of `condition` on all.
+
+        >>> import mrgp
+        >>> def seen(x, y):
+        ...     return mrgp.Dataset([mrgp.Observations(mrgp.points([[v] for v in x]), y)])
+        >>> fit = mrgp.fit(mrgp.MRGP(), seen([0.0, 1.0, 2.0], [0.0, 1.0, 0.5]))
+        >>> fit.extend(seen([3.0], [0.7])).counts
+        {('source', 'value'): (4, 0)}
+        """
+        from mrgp.inference.fitting import extend
+
+        return extend(self, more)
+
     def bias_map(self, source: Any, values: Any = None, at: Any = None) -> Any:
         """Return the `BiasMap` that a deep model learned from a source, or task, to the target.
 
@@ -207,6 +233,37 @@ class Fit(Learned):
         from mrgp.checks import leave_one_out
 
         return leave_one_out(self)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to be careful of, each with its likely cause and what to try; mostly nothing.
+
+        >>> import mrgp
+        >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
+        >>> mrgp.fit(mrgp.MRGP(), mrgp.Dataset([sensors])).warnings
+        ()
+        """
+        from mrgp.checks import cautions
+
+        return cautions(self)
+
+    def effects(self) -> Any:
+        """Return the effects of covariates as a frame, with standard deviations and intervals.
+
+        Rows are levels of categories, as `type=kerb`, in the units of the values and about the mean
+        of all levels; and slopes of numbers, for one unit of the column.
+
+        >>> import numpy as np, mrgp
+        >>> x, kind = np.arange(12.0)[:, None], ["park", "road"] * 6
+        >>> support = mrgp.points(x, covariates={"type": kind})
+        >>> seen = mrgp.Observations(support, np.where(np.array(kind) == "road", 9.0, 5.0))
+        >>> fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([seen]))
+        >>> fit.effects()["mean"].round(1).to_dict()
+        {'type=park': -2.0, 'type=road': 2.0}
+        """
+        from mrgp.checks import effects
+
+        return effects(self)
 
     def has_data(self, data: Dataset) -> bool:
         """Tell whether these are the data of the fit, in its order."""
@@ -307,120 +364,16 @@ class Fit(Learned):
 
     def summary(self) -> str:
         """Describe the fit in words: data, status, parameters."""
-        lines = [f"{self.name}, {self.status}"]
-        lines += [f"  chosen: {reason}" for reason in self.reasons]
-        if len(self.history):
-            lines.append(f"  log evidence or bound, with log prior: {self.history[-1]:.3f}")
-        for process, (used, missing) in self.counts.items():
-            dropped = f", {missing} missing left out" if missing else ""
-            weight = self.weights[process]
-            weighted = f", composite weight {weight:.3g}" if weight != 1 else ""
-            values = "1 value" if used == 1 else f"{used} values"
-            units = f" in {self.units[process[1]]}" if self.units.get(process[1]) else ""
-            lines.append(f"  {process[0]}, {process[1]}: {values}{units}{dropped}{weighted}")
-        if self.treatment == "keep":
-            lines.append("  parameters are those of each source on its own")
-        if self.treatment == "adjusted":
-            lines.append("  the posterior was widened by adjust_curvature")
-        lines.append(f"  {self.model.account(self.state)}")
-        values, named = self.parameters(), self.model.named()
-        width = max(map(len, values), default=0)
-        for name, value in values.items():
-            numbers = ", ".join(f"{v:.4g}" for v in np.ravel(value))
-            lines.append(f"  {name:<{width}}  {numbers}{_remark(named.get(name))}")
-        return "\n".join(lines)
+        from mrgp.inference.account import account
+
+        return account(self)
 
     def __repr__(self) -> str:
         used = sum(n for n, _ in self.counts.values())
         return f"Fit({self.name}, {used} values, {self.status})"
 
 
-def checksum_of(data: Dataset) -> int:
-    """Return a number that tells other values, or other regions, apart."""
-    found = 0
-    for o in data:
-        seen = o.dropna()
-        noise = np.zeros(0) if seen.noise_variance is None else seen.noise_variance
-        support = seen.support
-        for array in (seen.y, noise, *support.bounds, support.moment, support.total):
-            found = zlib.crc32(np.ascontiguousarray(array, np.float64).tobytes(), found)
-    return found
-
-
-def counts_of(data: Dataset) -> dict[tuple[str, str], tuple[int, int]]:
-    """Return how many values of each process are observed, and how many missing."""
-    return {o.process: (int(o.observed.sum()), int((~o.observed).sum())) for o in data}
-
-
 def _in_words(counts: dict[tuple[str, str], tuple[int, int]]) -> str:
     return ", ".join(
         f"{used} values of {source}, {task}" for (source, task), (used, _) in counts.items()
-    )
-
-
-def _remark(parameter: Parameter | None) -> str:
-    if parameter is None:
-        return ""
-    if not parameter.trainable:
-        return "  (fixed)"
-    return "  (at its limit)" if at_limit(parameter) else ""
-
-
-def recipe_name(recipe: Recipe) -> str:
-    """Return the name of a recipe, with those that it wraps inside.
-
-    >>> from mrgp import CenterPoint, MRGP
-    >>> recipe_name(CenterPoint(MRGP()))
-    'CenterPoint(MRGP)'
-    """
-    name = type(recipe).__name__
-    return name if recipe.inner is None else f"{name}({recipe_name(recipe.inner)})"
-
-
-def finished(
-    problem: Problem,
-    optimum: Optimum,
-    settings: LBFGS | Adam,
-    throw: bool,
-    state: State = None,
-) -> Fit:
-    """Condition on all the data with the parameters found, and say how it went."""
-    if state is None:
-        state = to_numpy(conditioned(optimum.model, as_arrays(problem.records)))
-    model, data, status = to_numpy(optimum.model), problem.data, optimum.status
-    if status.ok and not all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(state)):
-        status = Status("failed", "the posterior is not finite")
-    if throw and not status.ok:
-        raise FitError(_diagnosis(problem.seen, status))
-    linear, records = model.linear, None
-    if linear is not None and linear.solver.keeps_data:
-        records, state = problem.records, linear.holding(state, problem.records)
-    return Fit(
-        recipe=problem.recipe,
-        model=model,
-        state=state,
-        scaling=problem.scaling,
-        inputs=data.inputs,
-        units=data.units,
-        counts=counts_of(data),
-        weights=problem.weights,
-        history=optimum.history,
-        status=status,
-        optimiser=settings,
-        training=optimum.training,
-        axes=data.axes,
-        covariates=data.covariates,
-        checksum=checksum_of(data),
-        bounds=np.stack(bounds_of(data.supports)),
-        key=problem.key,
-        records=records,
-        likelihoods={o.process: o.likelihood for o in data},
-    )
-
-
-def _diagnosis(data: Dataset, status: Status) -> str:
-    ranges = (f"{o.label}: {np.nanmin(o.y):.4g} to {np.nanmax(o.y):.4g}" for o in data)
-    return (
-        f"The fit failed: {status.message}. Values range over {'; '.join(ranges)}. Look for extreme"
-        " values, or starting values and known noise variances far from the data's scale."
     )

@@ -7,14 +7,16 @@ import numpy as np
 
 from mrgp._compiled import make_room
 from mrgp._types import float64
-from mrgp.data import Dataset, harmonise
+from mrgp.data import Dataset, Observations, harmonise
 from mrgp.inference.coordinate import with_settled_q
-from mrgp.inference.fits import Fit, finished
+from mrgp.inference.finishing import finished
+from mrgp.inference.fits import Fit
 from mrgp.inference.lbfgs import LBFGS, Direct
 from mrgp.inference.loop import Optimum
 from mrgp.inference.part_by_part import fit_parts
 from mrgp.inference.problem import Problem
 from mrgp.inference.progress import Silent, as_progress
+from mrgp.inference.settling import with_settled
 from mrgp.inference.stages import fit_blocks, optimise_blocks
 from mrgp.inference.stochastic import Adam
 from mrgp.inference.whole import fit_whole, optimise_whole, resumed
@@ -103,8 +105,43 @@ def condition(fit: Fit, data: Dataset) -> Fit:
     return dataclasses.replace(found, treatment=fit.treatment, reasons=fit.reasons)
 
 
+def extend(fit: Fit, more: Dataset) -> Fit:
+    """Return the parameters of a fit with the data it keeps and more of them."""
+    kept = fit.kept_data()
+    if kept is None or fit.recipe.fitted == "parts":
+        raise ValueError(
+            f"extend: this fit of {fit.name} does not keep its data; call condition with all of"
+            " them."
+        )
+    unknown = set(more.processes) - set(fit.processes)
+    if unknown or more.inputs != fit.inputs:
+        raise ValueError(
+            f"extend takes more data of the sources and inputs of the fit, {fit.processes} over"
+            f" {fit.inputs}; got {more.processes} over {more.inputs}."
+        )
+    joined = []
+    for o in kept:
+        new = more[o.process] if o.process in more.processes else None
+        # Covariates are columns by now; where they came from stays with the fit.
+        joined.append(o if new is None else o.joined(_in_axes(fit, new)))
+    found = condition(fit, Dataset(joined))
+    counts = {
+        p: (used, fit.counts[p][1] + int((~more[p].observed).sum() if p in more.processes else 0))
+        for p, (used, _) in found.counts.items()
+    }
+    return dataclasses.replace(found, counts=counts, covariates=fit.covariates)
+
+
+def _in_axes(fit: Fit, new: Observations) -> Observations:
+    seen = new.dropna()
+    support = harmonise(seen.support, fit.axes, new.label)
+    return seen.replace(support=dataclasses.replace(support, covariates=None))
+
+
 def conditioned_model(problem: Problem, model: Any) -> Model:
     """Return a model for the records of a problem, its parameters kept."""
+    if model.approximate is not None:
+        return with_settled(problem, model)
     if problem.recipe.fitted == "blocks":
         return with_settled_q(model, as_arrays(problem.records))
     return model

@@ -9,12 +9,15 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.optimize import minimize
 
+from mrgp._compiled import Compiled, Effort
+from mrgp.inference.journal import new_page
 from mrgp.inference.loop import Optimum, Say, Status, run
 from mrgp.inference.objectives import Objective
 from mrgp.inference.progress import Progress
 from mrgp.parameters import limits
 
 Vector = Float[np.ndarray, " p"]
+WALL = 1e10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +51,7 @@ BRIEF = LBFGS(max_steps=1, starts=1, candidates=0)
 """The least work: parameters stay about where they are."""
 
 
-@eqx.filter_jit
+@Compiled
 def _loss_and_gradient(objective: Objective, trained: Any, size: Array) -> tuple[Array, Any]:
     """Return the negative objective for each observation, so that tolerances mean the same."""
     return eqx.filter_value_and_grad(lambda p: -objective(p) / size)(trained)
@@ -58,15 +61,24 @@ class Direct:
     """The objective itself, for each observation, as a loss with its slope."""
 
     def __init__(self, objective: Objective):
-        self.objective = objective
-        self.size = float(sum(len(r.y) for r in objective.records))
+        self.objective, self.filled = objective, objective.filled()
+        self.size = float(objective.count)
+        self.effort: Effort = objective.effort
 
     def __call__(self, trained: Any) -> tuple[Array, Any]:
         """Return loss and slope at some parameters."""
-        return _loss_and_gradient(self.objective, trained, jax.numpy.asarray(self.size))
+        size = jax.device_put(np.asarray(self.size))
+        return _loss_and_gradient(self.filled, trained, size, effort=self.effort)
 
     def accept(self, trained: Any) -> None:
         """Be told that a step was taken to the parameters evaluated last."""
+
+    def memory(self) -> list[np.ndarray]:
+        """Return what evaluations depend on beside the parameters: nothing."""
+        return []
+
+    def remember(self, memory: list[np.ndarray]) -> None:
+        """Take up what another loss of the same objective had in its memory."""
 
     def model(self, trained: Any) -> Any:
         """Return the model with the best parameters."""
@@ -92,6 +104,7 @@ def maximise(
     if not len(search.origin):
         return search.untrained()
     status = run(search, title, progress)
+    search.catch_up()
     best = search.tree(search.best)
     # Where the start is the optimum, no step was taken.
     losses = search.history or [search.lowest + log_unit]
@@ -120,6 +133,7 @@ class _Search:
         self.log_unit = log_unit
         self.best, self.lowest, self.history = self.origin, np.inf, []
         self.pending: list[Vector] | None = None
+        self.page, self.caught_up = new_page(), False
         self.ending = Status("failed", "the bound is not finite at any starting point")
         self.least = np.inf
 
@@ -136,7 +150,10 @@ class _Search:
             loss, ending = self.follow(self.pending.pop(0), say)
             if loss < self.least:
                 self.ending, self.least = ending, loss
-        return None if self.pending else self.ending
+        if self.pending:
+            return None
+        self.keep(ended=True)
+        return self.ending
 
     def interrupted(self) -> Status:
         """Keep the best so far."""
@@ -155,19 +172,41 @@ class _Search:
     def tree(self, vector: Vector) -> Any:
         sizes = [int(np.prod(shape)) for shape in self.shapes]
         parts = np.split(vector, np.cumsum(sizes)[:-1])
-        leaves = [jax.numpy.asarray(p.reshape(s)) for p, s in zip(parts, self.shapes, strict=True)]
+        leaves = [jax.device_put(p.reshape(s)) for p, s in zip(parts, self.shapes, strict=True)]
         return jax.tree.unflatten(self.treedef, leaves)
 
     def evaluate(self, vector: Vector) -> tuple[float, Vector]:
         """Return loss and gradient; where they are not finite, a wall that turns the search."""
+        known = self.page.recall(vector)
+        if known is None:
+            self.catch_up()
+            known = self.measure(vector)
+            self.page.add(vector, *known)
+        loss, slope = known
+        if loss < min(self.lowest, WALL):
+            self.best, self.lowest = vector.copy(), loss
+        return loss, slope
+
+    def measure(self, vector: Vector) -> tuple[float, Vector]:
+        """Return loss and gradient of the objective itself."""
         value, gradient = self.loss(self.tree(vector))
         loss = float(value) - self.log_unit
         slope = np.concatenate([np.ravel(g) for g in jax.tree.leaves(gradient)])
         if not (np.isfinite(loss) and np.isfinite(slope).all()):
-            return 1e10, np.zeros_like(vector)
-        if loss < self.lowest:
-            self.best, self.lowest = vector.copy(), loss
+            return WALL, np.zeros_like(vector)
         return loss, slope
+
+    def catch_up(self) -> None:
+        """Give the loss what it had in its memory where the journal of the search ends."""
+        if self.page.memory and not self.page.following and not self.caught_up:
+            self.loss.remember(self.page.memory)
+        self.caught_up = True
+
+    def keep(self, ended: bool = False) -> None:
+        """Offer what there is to the journal, once all that it has was gone through."""
+        if not self.page.following:
+            self.catch_up()
+            self.page.offer(self.loss.memory, ended)
 
     def choose_starts(self, rng: np.random.Generator) -> list[Vector]:
         """Return the default start and random ones about it, best bound first."""
@@ -176,7 +215,7 @@ class _Search:
         candidates = [self.origin, *np.clip(self.origin + draws, self.low, self.high)]
         losses = [self.evaluate(c)[0] for c in candidates]
         order = np.argsort(losses, kind="stable")
-        return [candidates[i] for i in order[: self.settings.starts] if losses[i] < 1e10]
+        return [candidates[i] for i in order[: self.settings.starts] if losses[i] < WALL]
 
     def follow(self, start: Vector, say: Say) -> tuple[float, Status]:
         """Run L-BFGS from one start; the history kept is that of the best run so far."""
@@ -185,6 +224,7 @@ class _Search:
 
         def callback(intermediate_result: Any) -> None:
             self.loss.accept(self.tree(intermediate_result.x))
+            self.keep()
             history.append(float(intermediate_result.fun) + self.log_unit)
             bound = -history[-1] * self.size
             say(len(history), f"step {len(history)}, bound {bound:.2f}")
@@ -209,7 +249,7 @@ class _Search:
 
 
 def _status(result: Any, settings: LBFGS) -> Status:
-    if not np.isfinite(result.fun) or result.fun >= 1e10:
+    if not np.isfinite(result.fun) or result.fun >= WALL:
         return Status("failed", "the bound is not finite")
     if result.nit >= settings.max_steps:
         return Status("step limit", f"{result.nit} steps; raise max_steps= of mrgp.LBFGS to go on")

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
+from mrgp.inference.journal import stopped
 from mrgp.inference.progress import Progress
 
 Code = Literal["converged", "stalled", "step limit", "interrupted", "failed"]
@@ -91,6 +92,7 @@ def run(work: Work, title: str, progress: Progress) -> Status:
             status = work.advance(progress.update)
         said = status.code
     except KeyboardInterrupt:
+        stopped()
         status = work.interrupted()
         said = status.code
     finally:

@@ -1,12 +1,15 @@
 """What a fit maximises: the log evidence, or its bound, plus the log prior of the parameters."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from mrgp._compiled import Effort, effort_of
+from mrgp._types import to_numpy
 from mrgp.data import Records
-from mrgp.models import as_arrays
+from mrgp.models import as_arrays, filled
 from mrgp.parameters import log_prior, partition
 
 
@@ -34,6 +37,8 @@ class Objective(eqx.Module):
     @classmethod
     def of(cls, model: Any, records: Records) -> "Objective":
         """Join a model and the records of a dataset, as JAX arrays."""
+        if model.linear is not None:
+            model = model.with_plan(model.plan_of(records))
         return cls(*as_arrays((*partition(model), records)))
 
     def __call__(self, trained: Any, rows: Any = None) -> Float[Array, ""]:
@@ -46,6 +51,26 @@ class Objective(eqx.Module):
         """Whether the bound has a q(u) of its own, and so is a sum over rows."""
         variational = self.model(self.start).variational
         return variational is not None and variational.q is not None
+
+    @property
+    def count(self) -> int:
+        """The number of values."""
+        return sum(len(record) for record in self.records)
+
+    @property
+    def effort(self) -> Effort:
+        """The effort that its code is worth: what rests on inducing inputs has less to do."""
+        linear = self.model(self.start).linear
+        if linear is not None and not linear.solver.fills:
+            # Steps along time are small, however many there are.
+            return "some"
+        sparse = linear is not None and not linear.solver.keeps_data
+        return effort_of(self.count // 5 if sparse else self.count)
+
+    def filled(self) -> "Objective":
+        """Return the same function of records filled up to sizes for which code is compiled."""
+        records = filled(self.model(self.start), to_numpy(self.records))
+        return dataclasses.replace(self, records=as_arrays(records))
 
     def batch(self, rows: Any) -> Records:
         """Return the records of a minibatch, weighted to stand for all."""

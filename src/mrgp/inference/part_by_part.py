@@ -8,7 +8,8 @@ import numpy as np
 
 from mrgp._types import to_numpy
 from mrgp.data import Record, by_process
-from mrgp.inference.fits import Fit, FitError, finished
+from mrgp.inference.finishing import finished
+from mrgp.inference.fits import Fit, FitError
 from mrgp.inference.lbfgs import BRIEF, LBFGS, maximise
 from mrgp.inference.loop import Optimum, Status
 from mrgp.inference.problem import Problem
@@ -185,7 +186,7 @@ def _refine(
     found = maximise(target, unit, settings, problem.key, progress, "all together")
     history = np.concatenate([before.history, found.history])
     tree = to_numpy(found.model)
-    states = to_numpy(conditioned(tree, target.records))
+    states = conditioned(tree, target.records)
     tree = refreshed(tree, states, problem.seen)
     return dataclasses.replace(found, model=tree, history=history), states
 

@@ -42,11 +42,9 @@ class Problem:
         check_recipe(recipe, weights)
         seen = recipe.view(data)
         if recipe.fitted == "parts":
-            # A recipe may leave sources out; each part centres its own data.
+            # A recipe may leave sources out.
             data = Dataset([data[process] for process in seen.processes])
-            frame = Frame.of(seen)._replace(scaling=Scaling.plain(seen))
-        else:
-            frame = Frame.of(seen)
+        frame = recipe.frame(seen)
         records = frame.scaling.records(seen, weights)
         return cls(recipe, data, seen, frame, records, as_seed(key))
 
@@ -125,3 +123,14 @@ def check_recipe(recipe: Any, weights: Weights = None) -> None:
     reason = recipe.refuses(weights)
     if reason is not None:
         raise ValueError(reason)
+
+
+def recipe_name(recipe: Recipe) -> str:
+    """Return the name of a recipe, with those that it wraps inside.
+
+    >>> from mrgp import CenterPoint, MRGP
+    >>> recipe_name(CenterPoint(MRGP()))
+    'CenterPoint(MRGP)'
+    """
+    name = type(recipe).__name__
+    return name if recipe.inner is None else f"{name}({recipe_name(recipe.inner)})"

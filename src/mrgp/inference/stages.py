@@ -6,7 +6,8 @@ from typing import Any
 from mrgp._types import to_numpy
 from mrgp.inference.ascent import WARM, Training, ascend, sampled
 from mrgp.inference.coordinate import maximise_mixture, maximise_network, with_components
-from mrgp.inference.fits import Fit, finished
+from mrgp.inference.finishing import finished
+from mrgp.inference.fits import Fit
 from mrgp.inference.lbfgs import BRIEF, LBFGS, maximise
 from mrgp.inference.loop import Optimum, Status
 from mrgp.inference.objectives import Objective

@@ -4,12 +4,15 @@ import dataclasses
 from collections.abc import Callable
 
 from mrgp.inference.ascent import Training, ascend, warm_start
-from mrgp.inference.fits import Fit, finished
+from mrgp.inference.finishing import finished
+from mrgp.inference.fits import Fit
 from mrgp.inference.lbfgs import LBFGS, maximise
 from mrgp.inference.loop import Optimum
 from mrgp.inference.objectives import Objective
 from mrgp.inference.problem import Problem
 from mrgp.inference.progress import Progress
+from mrgp.inference.room import check_room
+from mrgp.inference.settling import maximise_settled
 from mrgp.inference.stochastic import Adam
 from mrgp.models import Model
 
@@ -19,6 +22,7 @@ def fit_whole(
 ) -> Fit:
     """Fit a model by L-BFGS, or by Adam where its bound is a sum over rows."""
     target = problem.objective()
+    check_room(target)
     settings = optimiser or (Adam() if target.has_q else LBFGS())
     return finished(problem, optimise_whole(target, problem, settings, progress), settings, throw)
 
@@ -31,6 +35,13 @@ def optimise_whole(
     training: Training | None = None,
 ) -> Optimum:
     """Maximise an objective from its start, or from where training stopped."""
+    if target.model(target.start).approximate is not None:
+        if not isinstance(settings, LBFGS):
+            raise ValueError(
+                "fit: models of counts, of fields behind a link and of other noise than Gaussian"
+                " are fitted by mrgp.LBFGS(); leave optimiser= out."
+            )
+        return maximise_settled(target, problem, settings, progress)
     if isinstance(settings, LBFGS):
         # The best q(u) of all is known, and with it the bound is the collapsed one.
         target = target.without_q() if target.has_q else target

@@ -2,98 +2,41 @@
 
 import dataclasses
 import functools
+import hashlib
 import io
 import json
+import os
 import zipfile
-import zlib
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from mrgp import gp, inference, kernels, likelihoods, models, parameters, supports
-from mrgp.data import Record, Scaling
+from mrgp import data, gp, inference, kernels, likelihoods, models, parameters, supports
+from mrgp._drafts import draft
 from mrgp.inference import Fit
 
-SCHEMA = 6
+SCHEMA = 7
 HEADER = "header.json"
-DAMAGE = (KeyError, TypeError, AttributeError, RecursionError, OSError, zlib.error)
-DAMAGE += (json.JSONDecodeError,)
+SEAL = 64
+LARGE, MOST_GROWTH = 1 << 28, 20
+"""Members may grow to 256 MiB, or to this many times the size of the file."""
 
-_CLASSES = (
-    Fit,
-    Record,
-    Scaling,
-    likelihoods.Gaussian,
-    inference.Status,
-    inference.LBFGS,
-    inference.Adam,
-    inference.Training,
-    gp.Inducing,
-    gp.Posterior,
-    gp.Whitened,
-    gp.Mixture,
-    gp.Sites,
-    gp.Exact,
-    gp.Collapsed,
-    models.MRGP,
-    models.MRGPRN,
-    models.MRDGP,
-    models.Cascade,
-    models.VBAgg,
-    models.CenterPoint,
-    models.Dependent,
-    models.LinearModel,
-    models.OneField,
-    models.Mixed,
-    models.Levels,
-    models.Diagonal,
-    models.Shared,
-    models.Network,
-    models.NetworkPosterior,
-    models.Factors,
-    models.Tree,
-    models.Part,
-    models.Branch,
-    models.Blend,
-    supports.Points,
-    supports.Nodes,
-    supports.Boxes,
-    supports.Polygons,
-    supports.Products,
-    supports.Shapes,
-    supports.Axis,
-    supports.Field,
-    supports.Grid,
-    supports.Midpoint,
-    supports.GaussLegendre,
-    supports.Sobol,
-    kernels.RBF,
-    kernels.Matern12,
-    kernels.Matern32,
-    kernels.Matern52,
-    kernels.RationalQuadratic,
-    kernels.Periodic,
-    kernels.SpectralMixture,
-    kernels.Linear,
-    kernels.Polynomial,
-    kernels.ArcCosine,
-    kernels.Constant,
-    kernels.White,
-    kernels.Sum,
-    kernels.Product,
-    kernels.Scale,
-    kernels.Separable,
-    parameters.Parameter,
-    parameters.Normal,
-    parameters.LogNormal,
-    parameters.Gamma,
-    parameters.InverseGamma,
-    parameters.HalfNormal,
-    *parameters.TRANSFORMS,
-)
+LARGEST_HEADER = 1 << 25
+
+AGAIN = "Copy the file again, or fit again."
+FOREIGN = "is not a fit saved by mrgp.save."
+
+_ROOMS = (parameters, supports, kernels, likelihoods, data, gp, models, inference)
+_CLASSES = {
+    found
+    for room in _ROOMS
+    for found in vars(room).values()
+    if isinstance(found, type) and (dataclasses.is_dataclass(found) or issubclass(found, tuple))
+}
+"""What files may hold: the values that these rooms have a class for."""
 
 
 def _name(cls: type) -> str:
@@ -126,15 +69,11 @@ def save(fit: Fit, path: Any) -> None:
         raise IsADirectoryError(f"save: {path} is a folder; give the name of a file.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"save: there is no folder {path.parent}; make it first.")
-    # Written beside the path and then moved: a fit that was there stays whole until the end.
-    draft = path.with_name(path.name + ".part")
-    with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(HEADER, json.dumps(header, indent=1))
-        for number, array in enumerate(arrays):
-            buffer = io.BytesIO()
-            np.save(buffer, array, allow_pickle=False)
-            archive.writestr(_member(number), buffer.getvalue())
-    draft.replace(path)
+    with draft(path) as named:
+        _write(named, header, arrays, zipfile.ZIP_DEFLATED)
+        if _expands(named):
+            _write(named, header, arrays, zipfile.ZIP_STORED)
+        seal(named)
 
 
 def load(path: Any, types: Sequence[type] = ()) -> Fit:
@@ -154,33 +93,104 @@ def load(path: Any, types: Sequence[type] = ()) -> Fit:
         raise TypeError(f"load takes the path of a saved fit; got {type(path).__name__}.")
     if not Path(path).is_file():
         raise FileNotFoundError(f"load: there is no file {path}.")
-    if not zipfile.is_zipfile(path):
-        raise ValueError(f"load: {path} is not a fit saved by mrgp.save.")
     taken = [t.__name__ for t in types if t.__name__ in REGISTRY]
     if taken:
         raise ValueError(f"load: mrgp has a class {taken[0]} of its own; give yours another name.")
     registry = REGISTRY | {t.__name__: t for t in types}
-    with zipfile.ZipFile(path) as archive:
-        if HEADER not in archive.namelist():
-            raise ValueError(f"load: {path} is not a fit saved by mrgp.save: it has no {HEADER}.")
+    # Opened once: another process may put a new file in its place meanwhile.
+    with Path(path).open("rb") as file:
         try:
-            header = json.loads(archive.read(HEADER))
-            schema = int(header["schema"])
-            array = functools.partial(_array, archive)
-            fit = None if schema != SCHEMA else _decode(header["fit"], array, registry)
-        except DAMAGE as error:
-            raise ValueError(f"load: {path} is damaged ({error}). Save the fit again.") from None
-    if schema != SCHEMA:
-        newer = schema > SCHEMA
-        wrote = header.get("versions", {}).get("mrgp", "that wrote it")
-        advice = "Update mrgp." if newer else f"Fit again, or load it with mrgp {wrote}."
-        raise ValueError(
-            f"load: {path} has schema {schema}, {'newer' if newer else 'older'} than this version's"
-            f" {SCHEMA}. {advice}"
-        )
+            fit = _read(file, registry)
+        except _ToldError as error:
+            raise ValueError(f"load: {path} {error}") from None
+        except Exception as error:
+            # Whatever a file may hold, it is the file that is wrong.
+            raise ValueError(f"load: {path} is damaged ({_brief(error)}). {AGAIN}") from None
     if not isinstance(fit, Fit):
         raise ValueError(f"load: {path} holds no fit.")
     return fit
+
+
+class _ToldError(ValueError):
+    """What is wrong with a file, in words that follow its name."""
+
+
+def _brief(error: Exception) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0][:200]}" if text else type(error).__name__
+
+
+def seal(path: Path) -> None:
+    """Write the SHA-256 of a zip file as its comment, which are the last bytes of all."""
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.comment = b"0" * SEAL
+    with path.open("r+b") as file:
+        mark = _digest(file)
+        file.seek(-SEAL, os.SEEK_END)
+        file.write(mark)
+
+
+def _digest(file: BinaryIO) -> bytes:
+    """Return the SHA-256 of all bytes of a file but those of its seal."""
+    left, found = file.seek(0, os.SEEK_END) - SEAL, hashlib.sha256()
+    file.seek(0)
+    while left > 0 and (part := file.read(min(left, 1 << 20))):
+        found.update(part)
+        left -= len(part)
+    return found.hexdigest().encode()
+
+
+def _read(file: BinaryIO, registry: dict[str, type]) -> Any:
+    """Return what a file holds; nothing that was not written so is read."""
+    if not zipfile.is_zipfile(file):
+        begins = file.seek(0) == 0 and file.read(4) == b"PK\x03\x04"
+        raise _ToldError(f"is damaged: it is cut short. {AGAIN}" if begins else FOREIGN)
+    mark = _digest(file)
+    sealed = file.read(SEAL) == mark
+    with zipfile.ZipFile(file) as archive:
+        if HEADER not in archive.namelist():
+            raise _ToldError(f"{FOREIGN[:-1]}: it has no {HEADER}.")
+        if _too_large(archive, file.seek(0, os.SEEK_END)):
+            raise _ToldError(f"would take far more memory than a saved fit of its size. {AGAIN}")
+        header = json.loads(archive.read(HEADER))
+        _check_schema(header)
+        if not sealed:
+            raise _ToldError(f"is damaged: its checksum is not that of its content. {AGAIN}")
+        return _decode(header["fit"], functools.partial(_array, archive), registry)
+
+
+def _check_schema(header: dict[str, Any]) -> None:
+    schema = int(header["schema"])
+    if schema == SCHEMA:
+        return
+    newer = schema > SCHEMA
+    wrote = header.get("versions", {}).get("mrgp", "that wrote it")
+    advice = "Update mrgp." if newer else f"Fit again, or load it with mrgp {wrote}."
+    raise _ToldError(
+        f"has schema {schema}, {'newer' if newer else 'older'} than this version's {SCHEMA}."
+        f" {advice}"
+    )
+
+
+def _too_large(archive: zipfile.ZipFile, size: int) -> bool:
+    """Tell whether members grow as no fit does: `save` does not pack what would."""
+    whole = sum(member.file_size for member in archive.infolist())
+    header = archive.getinfo(HEADER).file_size
+    return whole > max(LARGE, MOST_GROWTH * size) or header > LARGEST_HEADER
+
+
+def _expands(path: Path) -> bool:
+    with zipfile.ZipFile(path) as archive:
+        return _too_large(archive, path.stat().st_size)
+
+
+def _write(path: Path, header: dict[str, Any], arrays: list[np.ndarray], packing: int) -> None:
+    with zipfile.ZipFile(path, "w", packing) as archive:
+        archive.writestr(HEADER, json.dumps(header, indent=1))
+        for number, array in enumerate(arrays):
+            buffer = io.BytesIO()
+            np.save(buffer, array, allow_pickle=False)
+            archive.writestr(_member(number), buffer.getvalue())
 
 
 def _array(archive: zipfile.ZipFile, number: int) -> np.ndarray:
@@ -224,7 +234,7 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
             for k, v in value.items()
         ]
         return {"dict": pairs}
-    if isinstance(value, supports.Field) and not isinstance(value.source, supports.Grid):
+    if isinstance(value, supports.Field) and not (value.on_grid or value.in_rows):
         names = ", ".join(map(repr, value.names))
         raise TypeError(
             f"save: the covariate {names} comes from a Python function, and a file holds no code."
@@ -256,9 +266,9 @@ def _decode(value: Any, array: Any, registry: dict[str, type]) -> Any:
         return {_decode(k, array, registry): _decode(v, array, registry) for k, v in value["dict"]}
     name = value["class"]
     if name not in registry:
-        raise ValueError(
-            f"load: the file uses the class {name!r}, which mrgp does not know. If it is yours,"
-            f" call mrgp.load(path, types=[{name}])."
+        raise _ToldError(
+            f"uses the class {name!r}, which mrgp does not know. If it is yours, call"
+            f" mrgp.load(path, types=[{name}])."
         )
     if issubclass(registry[name], tuple):
         return registry[name](*(_decode(v, array, registry) for v in value["items"]))

@@ -9,8 +9,7 @@ from jaxtyping import Float
 
 from mrgp.config.names import did_you_mean, listed
 from mrgp.io.quantities import check_time_unit, instants
-from mrgp.io.sides import Side
-from mrgp.supports import Axis
+from mrgp.supports import Axis, Side
 
 NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean", "empty")
 DATES = ("datetime", "datetime64", "date")

@@ -1,17 +1,46 @@
 """Predictions into files: tables, grids by CF conventions, GeoTIFF, GeoJSON."""
 
+import io
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import mrgp
+from mrgp._drafts import check_writable, draft
 from mrgp.config.schema import ConfigError
 from mrgp.data import Observations
-from mrgp.io.quantities import quantities_of
 from mrgp.prediction import Prediction
 
 COLUMNS = ("mean", "std", "lower_95", "upper_95")
-KINDS = (".csv", ".parquet", ".nc", ".tif", ".geojson")
+
+
+def _netcdf(made: Any, path: Path) -> None:
+    # HDF5 and GDAL crash, or stay silent, on a full disk: they write to memory.
+    path.write_bytes(made.to_netcdf(engine="h5netcdf"))
+
+
+def _geotiff(made: Any, path: Path) -> None:
+    from rasterio import MemoryFile
+
+    with MemoryFile(ext=".tif") as memory:
+        made.rio.to_raster(memory.name)
+        path.write_bytes(memory.read())
+
+
+def _geojson(made: Any, path: Path) -> None:
+    memory = io.BytesIO()
+    made.to_file(memory, driver="GeoJSON", layer="prediction")
+    path.write_bytes(memory.getvalue())
+
+
+WRITERS: dict[str, Callable[[Any, Path], None]] = {
+    ".csv": lambda made, path: made.to_csv(path, index=False),
+    ".parquet": lambda made, path: made.to_parquet(path, index=False),
+    ".nc": _netcdf,
+    ".tif": _geotiff,
+    ".geojson": _geojson,
+}
 NEEDS = {
     ".parquet": ("pyarrow", "mrgp[io]"),
     ".nc": ("h5netcdf", "mrgp[io]"),
@@ -30,10 +59,9 @@ AXES = {"longitude": "X", "latitude": "Y", "time": "T"}
 def check_out(path: Path) -> None:
     """Refuse a file that cannot be written, before anything is computed for it."""
     suffix = path.suffix.lower()
-    if suffix not in KINDS:
-        raise ConfigError(f"--out {path} ends in {suffix!r}; files end in {', '.join(KINDS)}.")
-    if path.is_dir():
-        raise ConfigError(f"--out {path} is a folder; give the name of a file.")
+    if suffix not in WRITERS:
+        raise ConfigError(f"--out {path} ends in {suffix!r}; files end in {', '.join(WRITERS)}.")
+    check_writable(path, "--out ")
     package, install = NEEDS.get(suffix, ("", ""))
     if package and find_spec(package) is None:
         raise ConfigError(
@@ -50,7 +78,6 @@ def write_prediction(
     """
     check_out(path)
     suffix = path.suffix.lower()
-    # All is made before the folder: what cannot be written leaves nothing behind.
     if suffix in (".nc", ".tif"):
         made = _grid(prediction, exceed, path)
         made = made if suffix == ".nc" else _map(made, _by_quantity(prediction), path)
@@ -66,19 +93,10 @@ def write_prediction(
 
 
 def write(made: Any, path: Path) -> None:
-    """Write a frame or a grid, and the folder it is in."""
-    suffix = path.suffix.lower()
+    """Write a frame or a grid, whole or not at all, and the folder it is in."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if suffix == ".nc":
-        made.to_netcdf(path, engine="h5netcdf")
-    elif suffix == ".tif":
-        made.rio.to_raster(path)
-    elif suffix == ".geojson":
-        made.to_file(path, driver="GeoJSON")
-    elif suffix == ".csv":
-        made.to_csv(path, index=False)
-    else:
-        made.to_parquet(path, index=False)
+    with draft(path) as named:
+        WRITERS[path.suffix.lower()](made, named)
 
 
 def _grid(prediction: Prediction, exceed: float | None, path: Path) -> Any:
@@ -113,9 +131,7 @@ def _grid(prediction: Prediction, exceed: float | None, path: Path) -> Any:
 
 def _by_quantity(prediction: Prediction) -> dict[str, str]:
     """Return the names of the inputs that are longitude, latitude and time."""
-    support = prediction.support
-    known = quantities_of(support.input_names, support.axes)
-    return {quantity: name for name, quantity in known.items() if quantity is not None}
+    return {side.quantity: side.name for side in prediction.support.sides if side.quantity}
 
 
 def _map(grid: Any, names: dict[str, str], path: Path) -> Any:

@@ -2,7 +2,10 @@
 
 import contextlib
 import csv
+import math
+import os
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,11 +16,14 @@ import xarray as xr
 from mrgp.config.names import did_you_mean
 from mrgp.config.schema import SHAPES, TABLES, ConfigError
 from mrgp.io.geography import need
+from mrgp.io.probing import probe
 
 DECIMAL_COMMA = r"\s*[+-]?\d+,\d+\s*"
 OFFSET = r"(?:Z|\d[+-]\d\d:?\d\d)$"
 UNEVEN = "Numbers with a decimal comma need a semicolon between columns"
-UNREADABLE = (ValueError, TypeError, OSError, KeyError, RuntimeError)
+MOST_VALUES = 10**8
+MOST_COLUMNS = 10_000
+LONGEST_LINE = 1 << 24
 
 
 @contextlib.contextmanager
@@ -53,6 +59,7 @@ def read_frame(path: Path) -> Any:
         raise ConfigError(f"{path} ends in {path.suffix!r}; tables and shapes end in {known}.")
     with told(str(path)):
         frame = _read_csv(path) if suffix == ".csv" else _read_binary(path, suffix)
+        _check_columns(frame.shape[1])
         if len(frame) == 0:
             raise ConfigError("there are names of columns, but no rows below them")
     return frame
@@ -89,10 +96,7 @@ def check_numbers(column: Any, where: str) -> Any:
         advice = "Leave missing values empty, and write 1.5 for one and a half."
         if first.strip().startswith("<"):
             number = first.strip().lstrip("<= ")
-            advice = (
-                f"Write the limit itself, {number}, and in the configuration limit = {number} and"
-                " noise_variance =, that of the instrument."
-            )
+            advice = f"Write the limit itself, {number}, and limit = {number} in the configuration."
         raise ConfigError(f"{where}, line {line_of(wrong)}: {first!r} is no number. {advice}")
     return column
 
@@ -113,17 +117,17 @@ def read_grid(path: Path, whole: bool = True) -> xr.Dataset:
     require(path, folder=zarr)
     try:
         if zarr:
+            _check_store(path)
             grid = xr.open_zarr(path, chunks=None, consolidated=False)
         else:
-            with path.open("rb") as file:
-                # The first bytes tell the two formats apart.
-                engine: Any = "scipy" if file.read(3) == b"CDF" else "h5netcdf"
-            grid = xr.open_dataset(path, engine=engine)
+            grid = xr.open_dataset(path, engine=engine_of(path))
+        check_values(sum(int(values.size) for values in grid.variables.values()))
         if not whole:
             return grid
         with grid:
             return grid.load()
-    except UNREADABLE as error:
+    except Exception as error:
+        # Libraries meet damaged files with errors of every type.
         size = f" ({path.stat().st_size} bytes)" if path.is_file() else ""
         raise ConfigError(
             f"{path}{size} cannot be read as a grid: {_reason(error)}. It may be only half written;"
@@ -131,14 +135,58 @@ def read_grid(path: Path, whole: bool = True) -> xr.Dataset:
         ) from None
 
 
+def engine_of(path: Path) -> Any:
+    """Return which library reads a NetCDF file, once it was seen that it can."""
+    with path.open("rb") as file:
+        # The first bytes tell the two formats apart.
+        if file.read(3) == b"CDF":
+            return "scipy"
+    check_values(probe(path))
+    return "h5netcdf"
+
+
+def check_values(count: int) -> None:
+    """Refuse more values than fit into memory, before they are read."""
+    if count > MOST_VALUES:
+        raise ConfigError(
+            f"it says that it has {count:,} values, and {MOST_VALUES:,} are the most. Take a part"
+            " of it, with fewer times or places"
+        )
+
+
+def _check_store(path: Path) -> None:
+    import zarr
+
+    group = zarr.open_group(path, mode="r")
+    check_values(sum(math.prod(array.shape) for _, array in group.arrays()))
+
+
+def _check_columns(count: int) -> None:
+    if count > MOST_COLUMNS:
+        raise ConfigError(
+            f"it has {count:,} columns, and {MOST_COLUMNS:,} are the most. Values stand below one"
+            " another, in one column"
+        )
+
+
 def _reason(error: Exception) -> str:
-    return str(error).strip().split("\n")[0].rstrip(".")
+    text = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+    return text.strip().split("\n")[0].rstrip(".")[:300] or type(error).__name__
 
 
 def _read_binary(path: Path, suffix: str) -> Any:
     try:
-        return pd.read_parquet(path) if suffix == ".parquet" else need("geopandas").read_file(path)
-    except UNREADABLE as error:
+        if suffix != ".parquet":
+            return need("geopandas").read_file(path)
+        from pyarrow.parquet import read_metadata
+
+        about = read_metadata(path)
+        _check_columns(about.num_columns)
+        check_values(about.num_rows * about.num_columns)
+        return pd.read_parquet(path)
+    except (ConfigError, ImportError):
+        raise
+    except Exception as error:
         raise ConfigError(f"it cannot be read: {_reason(error)}") from None
 
 
@@ -146,8 +194,11 @@ def _read_csv(path: Path) -> Any:
     """Read columns between commas, semicolons or tabs; names that come twice stay the same."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            head = file.readline()
+            head = file.readline(LONGEST_LINE)
         separator = max(",;\t", key=head.count)
+        _check_columns(head.count(separator) + 1)
+        if len(head) == LONGEST_LINE:
+            raise ConfigError("its first line does not end; it has the names of the columns")
         settings = {"sep": separator, "skipinitialspace": True, "encoding": "utf-8-sig"}
         frame = pd.read_csv(path, **settings)
         if separator != "," and any(map(_has_decimal_comma, (frame[c] for c in frame))):
@@ -161,10 +212,25 @@ def _read_csv(path: Path) -> Any:
         raise ConfigError(f"{reason}. {UNEVEN}") from None
     if not isinstance(frame.index, pd.RangeIndex):
         raise ConfigError(f"rows have more fields than the {frame.shape[1]} names above. {UNEVEN}")
+    _note_open_end(path)
     names = next(csv.reader([head], delimiter=separator, skipinitialspace=True))
     if len(names) == frame.shape[1]:
         frame.columns = [n.strip() or old for n, old in zip(names, frame.columns, strict=True)]
     return frame
+
+
+def _note_open_end(path: Path) -> None:
+    """Say where the last line has no end: a file that was cut there may have other values."""
+    with path.open("rb") as file:
+        file.seek(-min(200, path.stat().st_size), os.SEEK_END)
+        last = file.read()
+    if not last.endswith((b"\n", b"\r")):
+        line = last.splitlines()[-1].decode("utf-8", "replace")
+        warnings.warn(
+            f"{path}: the last line, {line[-80:]!r}, has no end. If the file was cut short, its"
+            " last value may be wrong.",
+            stacklevel=2,
+        )
 
 
 def _has_decimal_comma(column: Any) -> bool:

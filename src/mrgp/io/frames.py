@@ -11,9 +11,12 @@ from mrgp.data import Observations
 from mrgp.io import columns, geography
 from mrgp.io.columns import WHERE, as_list, is_several, order_of
 from mrgp.io.quantities import restore
-from mrgp.io.sides import Side, sides_of, support_of
+from mrgp.io.sides import support_of, within
 from mrgp.prediction import Prediction
-from mrgp.supports import Kind, Products, Support, polygons, product, same_turn
+from mrgp.supports import Kind, Side, Support, polygons, product, same_turn, with_rows
+
+COLUMNS = ("noise_variance", "exposure", "trials", "limit", "upper_limit")
+"""Arguments that are numbers, or the columns that have them."""
 
 
 def from_frame(
@@ -29,11 +32,17 @@ def from_frame(
     task: Any = None,
     name: str | None = None,
     noise_variance: Any = None,
+    likelihood: Any = "gaussian",
+    exposure: Any = None,
+    trials: Any = None,
     limit: Any = None,
+    upper_limit: Any = None,
     units: Any = None,
     kind: Kind = "mean",
     time_unit: str = "h",
     spacing: float | None = None,
+    space: Any = None,
+    covariates: Any = None,
 ) -> Any:
     """Read observations from the columns of a pandas or geopandas frame.
 
@@ -51,11 +60,16 @@ def from_frame(
     a time zone are taken as UTC. Geometries with a CRS, and columns of longitude and latitude
     whose `crs=` is given, become kilometres about their middle, whatever the CRS; `crs=False`
     leaves coordinates as they are. The support remembers both in `axes`; sources of one dataset
-    are brought to the axes of the first, and `to_frame` gives dates and degrees back.
+    are brought to the axes of the first, and `to_frame` gives dates and degrees back. Longitude
+    and latitude, or x and y, are directions of one space; `space=` names others, as in `points`.
+
+    `covariates` names columns that describe the places: numbers, and text or categorical columns as
+    categories. They come after the inputs, and enter `MRGP()` as effects.
 
     A list of columns as `y` gives a tuple of observations, one a task, on one support; `task`,
-    `units`, `noise_variance` and the detection `limit` (numbers or columns) may then be lists too,
-    or mappings by column. Without `y` the support alone comes back, to predict on.
+    `units`, `likelihood`, `noise_variance`, `exposure`, `trials` and the limits of detection
+    (numbers or columns) may then be lists too, or mappings by column. Without `y`
+    the support alone comes back, to predict on.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"date": pd.to_datetime(["2018-06-18 00:00", "2018-06-18 01:00"])})
@@ -68,7 +82,7 @@ def from_frame(
     points, starts, ends = as_list(x), as_list(start), as_list(end)
     several = is_several(y)
     y = as_list(y) if several else y
-    wanted = [*points, *starts, *ends, *as_list(y), *as_list(geometry)]
+    wanted = [*points, *starts, *ends, *as_list(y), *as_list(geometry), *as_list(covariates)]
     frame = columns.check_frame(frame, wanted)
     if not (points or starts or geometry is not None):
         raise ValueError(
@@ -85,16 +99,24 @@ def from_frame(
     else:
         shapes = geography.read_geometry(columns.column_of(frame, geometry), crs, WHERE)
         support = _on_geometry(shapes, sides, inputs, kind, spacing)
+    support = within(support, space, WHERE)
+    if covariates is not None:
+        described = {str(c): columns.column_of(frame, c) for c in as_list(covariates)}
+        where = WHERE if name is None else f"{WHERE}: source {name!r}"
+        support = with_rows(support, described, where)
     if y is None:
         return support
-    own = {"task": task, "units": units, "noise_variance": noise_variance, "limit": limit}
+    own = {"task": task, "units": units, "likelihood": likelihood}
+    own |= {"noise_variance": noise_variance, "exposure": exposure, "trials": trials}
+    own |= {"limit": limit, "upper_limit": upper_limit}
     made = []
     for column in as_list(y):
         given = {argument: _of_column(own[argument], column, y, argument) for argument in own}
-        for argument in ("noise_variance", "limit"):
+        for argument in COLUMNS:
             if isinstance(given[argument], str):
                 given[argument] = columns.values(frame, given[argument])
         given["task"] = given["task"] or str(column)
+        given["likelihood"] = given["likelihood"] or "gaussian"
         values = columns.values(frame, column)
         made.append(Observations(support, values, name=name or "source", **given))
     return tuple(made) if several else made[0]
@@ -117,8 +139,9 @@ def to_frame(item: Observations | Prediction, level: float = 0.95) -> Any:
         values = {"mean": item.mean, "std": item.std, f"lower_{of}": lower, f"upper_{of}": upper}
     else:
         values, source = {item.task: item.y}, item.name
-        if item.noise_variance is not None:
-            values["noise_variance"] = item.noise_variance
+        for name in ("noise_variance", "exposure", "trials"):
+            if getattr(item, name) is not None:
+                values[name] = getattr(item, name)
     clash = [name for name in values if name in regions]
     if clash:
         raise ValueError(
@@ -188,7 +211,7 @@ def _of_column(value: Any, column: Any, y: Any, argument: str) -> Any:
                 f"{WHERE}: {argument}= names {unknown[0]!r}, which is not among y={y!r}."
             )
         return value.get(column)
-    if is_several(value) and (is_several(y) or argument != "noise_variance"):
+    if is_several(value) and (is_several(y) or argument not in COLUMNS):
         if len(as_list(value)) != len(names):
             raise ValueError(f"{WHERE}: {argument}= needs one for each of y={y!r}; got {value!r}.")
         return as_list(value)[names.index(column)]
@@ -201,17 +224,25 @@ def _of_column(value: Any, column: Any, y: Any, argument: str) -> Any:
 
 def _regions(support: Support) -> tuple[dict[str, Any], Any]:
     """Return the columns that describe regions, and outlines of polygons where there are any."""
-    sides = sides_of(support)
-    shapes, hidden = _outlines(support, sides)
+    shapes, hidden = _outlines(support)
     found: dict[str, Any] = {}
-    for side in (side for d, side in enumerate(sides) if d not in hidden):
+    known = {support.input_names[d]: levels for d, levels in support.categories.items()}
+    for side in (side for d, side in enumerate(support.sides) if d not in hidden):
         lower, upper = (_shown(numbers, side) for numbers in (side.lower, side.upper))
-        if side.flat:
+        if side.name in known:
+            found[side.name] = _levels(side, known[side.name])
+        elif side.flat:
             found[side.name] = lower
         else:
             first, last = ("start", "end") if side.quantity == "time" else ("lower", "upper")
             found |= {f"{side.name}_{first}": lower, f"{side.name}_{last}": upper}
     return found, shapes
+
+
+def _levels(side: Side, levels: tuple[str, ...]) -> list[str | None]:
+    """Return the category of each region; regions over several have none."""
+    codes = np.where(side.lower == side.upper, side.lower, -1).astype(int)
+    return [levels[code] if code >= 0 else None for code in codes]
 
 
 def _shown(numbers: np.ndarray, side: Side) -> Any:
@@ -221,13 +252,11 @@ def _shown(numbers: np.ndarray, side: Side) -> Any:
     return values
 
 
-def _outlines(support: Support, sides: list[Side]) -> tuple[Any, tuple[int, ...]]:
+def _outlines(support: Support) -> tuple[Any, tuple[int, ...]]:
     """Return outlines as geometries, and the inputs they stand for."""
-    parts, columns_of = (support,), (tuple(range(support.dimension)),)
-    if isinstance(support, Products):
-        parts, columns_of = support.parts, support.columns
-    for part, inputs in zip(parts, columns_of, strict=True):
+    for part, inputs in support.members:
         found = getattr(part, "outlines", None)
         if found is not None and len(inputs) == 2:
-            return geography.outlines(found.shapes, [sides[d].axis for d in inputs]), inputs
+            axes = [support.input_axes[d] for d in inputs]
+            return geography.outlines(found.shapes, axes), inputs
     return None, ()

@@ -7,17 +7,16 @@ affine map. A distance along a parallel d degrees away from the centre's latitud
 1.7 % x d x tan(latitude); across a city (d = 0.25, latitude 51.5) that is 0.5 %.
 """
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from mrgp._extras import needed
 from mrgp.config.names import LAT, LON, PLANE
 from mrgp.data.harmony import LOCAL, NEAREST_POLE, WIDEST
 from mrgp.io.quantities import measure, restore
-from mrgp.io.sides import Side
-from mrgp.supports import Axis, same_turn
+from mrgp.supports import Axis, Side, same_turn
 
 EQUATORIAL_KM = 6378.137
 FLATTENING = 1 / 298.257223563
@@ -71,7 +70,10 @@ def localise(lon: Side, lat: Side, where: str) -> list[Side]:
     """Write sides in degrees in local kilometres."""
     ends = np.concatenate([lon.lower, lon.upper]), np.concatenate([lat.lower, lat.upper])
     east, north = local_axes(*ends, where)
-    return [lon.on(east), lat.on(north)]
+    return [
+        Side(side.name, measure(side.lower, axis), measure(side.upper, axis), axis)
+        for side, axis in ((lon, east), (lat, north))
+    ]
 
 
 def is_degrees(crs: Any) -> bool:
@@ -181,12 +183,7 @@ def _each(shapes: Any, change: Callable[..., Any], axes: Sequence[Axis | None]) 
 
 def need(package: str) -> Any:
     """Import a package of the extra `geo`, or say where it comes from."""
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        raise ImportError(
-            f'This needs {package}, which comes with pip install "mrgp[geo]".'
-        ) from None
+    return needed(package, f'This needs {package}, which comes with pip install "mrgp[geo]".')
 
 
 def _crs(crs: Any) -> Any:

@@ -10,9 +10,9 @@ from mrgp.data import Observations
 from mrgp.io import geography
 from mrgp.io.columns import as_list, order_of
 from mrgp.io.quantities import check_time_unit, restore, wall_clock
-from mrgp.io.sides import Side, cells_along, sides_of, support_of, tensor
+from mrgp.io.sides import cells_along, cells_at, centres_within, support_of, tensor, within
 from mrgp.prediction import Prediction
-from mrgp.supports import Boxes, Kind, Points
+from mrgp.supports import Boxes, Kind, Points, Side
 
 WHERE = "from_grid"
 GEOGRAPHIC = {
@@ -34,9 +34,15 @@ def from_grid(
     task: str | None = None,
     name: str | None = None,
     noise_variance: Any = None,
+    likelihood: Any = "gaussian",
+    exposure: Any = None,
+    trials: Any = None,
+    limit: Any = None,
+    upper_limit: Any = None,
     units: str | None = None,
     kind: Kind = "mean",
     time_unit: str = "h",
+    space: Any = None,
 ) -> Any:
     """Read observations from an xarray DataArray, or a variable of a Dataset; NaN is missing.
 
@@ -51,10 +57,11 @@ def from_grid(
     Dates become numbers as in `from_frame`. Dimensions that CF attributes call longitude and
     latitude (or that are named so and `crs="EPSG:4326"` is given) become local kilometres;
     `crs=False` leaves degrees. Longitudes may run from 0 to 360. Task and units are the array's
-    name and its attribute, unless given. `noise_variance` is a number, an array of the grid's
-    shape, a DataArray with the same coordinates in any order, or the name of a variable of the
-    Dataset. Scalar coordinates are left out: `expand_dims` makes one an input. A Dataset of
-    coordinates alone gives the support, to predict on.
+    name and its attribute, unless given. `noise_variance`, `exposure` and `trials` are numbers,
+    arrays of the grid's shape, DataArrays with the same coordinates in any order, or names of
+    variables of the Dataset. Scalar coordinates are left out: `expand_dims` makes one an
+    input. A Dataset of coordinates alone gives the support, to predict on. `space`
+    is as in `from_frame`.
 
     >>> import numpy as np, xarray as xr
     >>> grid = xr.DataArray(np.ones((2, 3)), {"y": [3.0, 1.0], "x": [0.0, 1.0, 2.0]}, name="no2")
@@ -85,17 +92,22 @@ def from_grid(
     order, names = order_of(dims, inputs, WHERE)
     along = [sides[i] for i in order]
     cells = np.indices([len(side.lower) for side in along]).reshape(len(along), -1)
-    rows = [side[which] for side, which in zip(along, cells, strict=True)]
-    support = support_of(rows, kind, names)
+    rows = [side.take(which) for side, which in zip(along, cells, strict=True)]
+    support = within(support_of(rows, kind, names), space, WHERE)
     if hasattr(grid, "data_vars"):
         return support
     dims = [dims[i] for i in order]
+    cellwise = {"noise_variance": noise_variance, "exposure": exposure, "trials": trials}
+    beside = {key: _cellwise(key, given, array, grid, dims) for key, given in cellwise.items()}
     return Observations(
         support,
         _flatten(grid, dims),
         task=task or str(grid.name or "value"),
         name=name or "source",
-        noise_variance=_noise(noise_variance, array, grid, dims),
+        likelihood=likelihood,
+        limit=limit,
+        upper_limit=upper_limit,
+        **beside,
         units=units or grid.attrs.get("units"),
     )
 
@@ -118,7 +130,7 @@ def to_grid(item: Observations | Prediction, like: Any = None, local: bool = Fal
             " to_frame() instead."
         )
     added = {name for field in support.covariates or () for name in field.names}
-    inputs = [side for side in sides_of(support) if side.name not in added]
+    inputs = [side for side in support.sides if side.name not in added]
     along, rows, shape = tensor(inputs, "to_grid")
 
     def field(values: np.ndarray) -> Any:
@@ -245,36 +257,36 @@ def _flatten(values: Any, dims: list[str]) -> np.ndarray:
     return values.transpose(*dims).to_numpy().ravel()
 
 
-def _noise(given: Any, array: Any, grid: Any, dims: list[str]) -> Any:
-    """Return noise variances in the order of the regions, or one number for all."""
+def _cellwise(what: str, given: Any, array: Any, grid: Any, dims: list[str]) -> Any:
+    """Return noise variances, say, in the order of the regions, or one number for all."""
     import xarray as xr
 
     if isinstance(given, str):
         known = [str(variable) for variable in getattr(array, "data_vars", ())]
         if given not in known:
             raise ValueError(
-                f"{WHERE}: noise_variance={given!r} must name a variable of the Dataset; there are"
+                f"{WHERE}: {what}={given!r} must name a variable of the Dataset; there are"
                 f" {known}. Or give the values, as a DataArray."
             )
         given = array[given]
     if isinstance(given, xr.DataArray) and given.ndim:
-        return _flatten(_aligned(given, grid), dims)
+        return _flatten(_aligned(what, given, grid), dims)
     if given is None or np.ndim(given) < 2:
         return given
     if np.shape(given) != grid.shape:
         raise ValueError(
-            f"{WHERE}: noise_variance= needs the shape of the grid, {grid.shape} along"
+            f"{WHERE}: {what}= needs the shape of the grid, {grid.shape} along"
             f" {[str(d) for d in grid.dims]}; got {np.shape(given)}."
         )
     return _flatten(xr.DataArray(given, dims=grid.dims), dims)
 
 
-def _aligned(noise: Any, grid: Any) -> Any:
-    """Put noise variances in the order of the grid, coordinate by coordinate."""
+def _aligned(what: str, noise: Any, grid: Any) -> Any:
+    """Put what each cell has in the order of the grid, coordinate by coordinate."""
     wanted = [str(d) for d in grid.dims]
     if sorted(map(str, noise.dims)) != sorted(wanted):
         raise ValueError(
-            f"{WHERE}: noise_variance= needs the dimensions {wanted} of the grid; got"
+            f"{WHERE}: {what}= needs the dimensions {wanted} of the grid; got"
             f" {[str(d) for d in noise.dims]}. Call broadcast_like, or isel, first."
         )
     for dim in wanted:
@@ -283,7 +295,7 @@ def _aligned(noise: Any, grid: Any) -> Any:
             continue
         if not here.is_unique or not here.sort_values().equals(there.sort_values()):
             raise ValueError(
-                f"{WHERE}: noise_variance= has other coordinates along {dim!r} than the grid, which"
+                f"{WHERE}: {what}= has other coordinates along {dim!r} than the grid, which"
                 f" has {len(here)} from {here.min()} to {here.max()}; got {len(there)} from"
                 f" {there.min()} to {there.max()}. Bring them together with reindex_like, or give a"
                 " NumPy array of the grid's shape."
@@ -309,14 +321,14 @@ def _coordinate(side: Side, local: bool, bounded: bool) -> dict[str, Any]:
         attrs["bounds"] = f"{side.name}_bounds"
         ends = np.stack([shown(side.lower), shown(side.upper)], 1)
         found[attrs["bounds"]] = ((side.name, "bounds"), ends)
-    return {side.name: (side.name, shown(side.centres), attrs)} | found
+    return {side.name: (side.name, shown(centres_within(side.lower, side.upper)), attrs)} | found
 
 
 def _alike(grid: Any, along: list[Side], like: Any) -> Any:
     """Lend a grid the coordinates, attributes and order of the one that it came from."""
     for side in along:
         lent = like.coords.get(side.name)
-        cells = None if lent is None else side.cells_at(lent.to_numpy())
+        cells = None if lent is None else cells_at(side, lent.to_numpy())
         if lent is None or cells is None:
             raise ValueError(
                 f"to_grid: the coordinates of like= along {side.name!r} are not one in each cell."

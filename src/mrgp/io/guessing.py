@@ -11,13 +11,10 @@ import pandas as pd
 from mrgp.config.names import BRACKETS, ENDS, LAT, LON, STARTS, TIME, first, kind_of, listed, plain
 from mrgp.config.schema import GRIDS, SHAPES, ConfigError, Source
 from mrgp.io.files import check_numbers, read_coordinate, read_frame, read_grid, require
+from mrgp.prediction.units import usual_units
 
 VALUES = ("no2", "pm25", "pm2.5", "pm2_5", "pm10", "o3", "so2", "co", "nox", "no", "value", "y")
 LABELS = re.compile(r"(.*_)?(id|code|index|number|nr|row|unnamed(_\d+)?)|altitude|elevation|year")
-MICROGRAMS = re.compile(
-    r"^(?:u|µ|μ|micro)g(?:rams?)?\s*(?:/|\s|\*|·)?\s*m(?:\^|\*\*)?(?:-3|⁻³|3|³)$"
-)
-"""Micrograms a cubic metre, however they are written."""
 
 
 class Guess(NamedTuple):
@@ -66,8 +63,7 @@ def _source(file: str, found: Guess) -> str:
     task = BRACKETS.sub("", found.values).strip().lower().removesuffix("_conc") or found.values
     inside = BRACKETS.search(found.values)
     units = found.units if found.units and not pd.isna(found.units) else None
-    units = units or (inside and (inside[1] or inside[2]))
-    units = MICROGRAMS.sub("ug/m3", str(units).strip()) if units else None
+    units = usual_units(units or (inside and (inside[1] or inside[2])))
     keys = {"file": file, "task": task, **found.keys, "units": units}
     lines = [f"{key} = {_toml(value)}" for key, value in keys.items() if value]
     if not units:

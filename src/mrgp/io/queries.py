@@ -15,7 +15,6 @@ from mrgp.inference import Fit
 from mrgp.io.files import read_coordinate, told
 from mrgp.io.frames import from_frame
 from mrgp.io.quantities import quantities_of
-from mrgp.io.sides import sides_of
 from mrgp.io.sources import projected
 from mrgp.prediction import Prediction
 from mrgp.supports import Support
@@ -41,6 +40,16 @@ def places_of(frame: Any, path: Path, fit: Fit, config: Config | None) -> Suppor
                 chosen[part] = [*chosen.get(part, []), given]
         same = set(located) == set(located.values())
         chosen["inputs"] = inputs if same else located
+        rows = _rows(fit)
+        if rows:
+            lost = [name for name in rows if name not in frame]
+            if lost:
+                there = offer(lost[0], frame)
+                raise ConfigError(
+                    f"a column {lost[0]!r} is needed, a covariate of the fit; {there}"
+                )
+            made |= {name: frame[name] for name in rows}
+            chosen["covariates"] = rows
         table = pd.DataFrame(made, index=frame.index)
         if "geometry" in made:
             table = type(frame)(table, geometry="geometry")
@@ -49,8 +58,14 @@ def places_of(frame: Any, path: Path, fit: Fit, config: Config | None) -> Suppor
 
 def _inputs(fit: Fit, given: Iterable[str]) -> list[str]:
     """Return the inputs of places; covariates, which a fit finds itself, where all are given."""
-    added = {name for field in fit.covariates or () for name in field.names}
-    return [n for n in fit.inputs if n not in added or added <= set(given)]
+    rows = _rows(fit)
+    added = {n for field in fit.covariates or () for n in field.names if n not in rows}
+    return [n for n in fit.inputs if n not in rows and (n not in added or added <= set(given))]
+
+
+def _rows(fit: Fit) -> list[str]:
+    """Return the covariates that came with rows of tables, which places must bring."""
+    return [name for field in fit.covariates or () if field.in_rows for name in field.names]
 
 
 def _on_earth(
@@ -71,7 +86,8 @@ def grid_support(text: str, fit: Fit) -> Support:
     """Make a grid of points of "lon=-0.5:0.3:0.01,lat=51.3:51.7:0.01,time=2022-02-19T12:00"."""
     sides: dict[str, Any] = {}
     known = quantities_of(fit.inputs, fit.axes)
-    for part in filter(None, map(str.strip, text.split(","))):
+    levels = {n: f.levels for f in fit.covariates or () if f.levels and f.in_rows for n in f.names}
+    for part in filter(None, map(str.strip, " ".join(text.split()).split(","))):
         name, _, span = (piece.strip() for piece in part.partition("="))
         if name not in fit.inputs or not span:
             raise ConfigError(
@@ -80,11 +96,15 @@ def grid_support(text: str, fit: Fit) -> Support:
             )
         if name in sides:
             raise ConfigError(f"--grid has {name!r} twice.")
-        sides[name] = _dates(name, span) if known[name] == "time" else _numbers(name, span)
-    inputs = _inputs(fit, sides)
-    lost = [name for name in inputs if name not in sides]
+        if name in levels:
+            sides[name] = [span]
+        else:
+            sides[name] = _dates(name, span) if known[name] == "time" else _numbers(name, span)
+    inputs, rows = _inputs(fit, sides), _rows(fit)
+    lost = [name for name in [*inputs, *rows] if name not in sides]
     if lost:
-        example = _typical_date(fit) if known[lost[0]] == "time" else "first:last:step"
+        example = levels.get(lost[0], ("first:last:step",))[0]
+        example = _typical_date(fit) if known[lost[0]] == "time" else example
         raise ConfigError(
             f"--grid lacks the input {lost[0]!r}; the fit has {listed(fit.inputs)}. Add"
             f" {lost[0]}={example}."
@@ -92,18 +112,23 @@ def grid_support(text: str, fit: Fit) -> Support:
     count = math.prod(map(len, sides.values()))
     if count > MOST_PLACES:
         raise ConfigError(f"--grid has {count:,} points; {MOST_PLACES:,} are the most. Step wider.")
-    cells = pd.MultiIndex.from_product([sides[name] for name in inputs], names=inputs)
+    names = [*inputs, *rows]
+    cells = pd.MultiIndex.from_product([sides[name] for name in names], names=names)
     with told("--grid"):
-        return from_frame(cells.to_frame(index=False), inputs, crs=_crs(fit))
+        made = cells.to_frame(index=False)
+        return from_frame(made, inputs, crs=_crs(fit), covariates=rows or None)
 
 
 def far_from_data(prediction: Prediction, fit: Fit) -> list[str]:
     """Say along which inputs places lie far outside the data, where predictions know little."""
     said = []
     support = prediction.support
-    # Covariates, which come last, may be left out.
-    sides = sides_of(harmonise(support, fit.axes and fit.axes[: support.dimension]))
+    # Covariates, which come last, may be left out; categories have no outside.
+    added = {name for field in fit.covariates or () for name in field.names}
+    sides = harmonise(support, fit.axes and fit.axes[: support.dimension]).sides
     for side, lower, upper in zip(sides, *fit.bounds, strict=False):
+        if side.name in added:
+            continue
         reach = FAR_OUTSIDE * (upper - lower)
         outside = (side.lower > upper + reach) | (side.upper < lower - reach)
         if outside.any():
@@ -169,7 +194,7 @@ def _numbers(name: str, span: str) -> np.ndarray:
         start, last, step = map(float, parts if len(parts) == 3 else (span, span, 1))
     except ValueError:
         start, last, step = np.nan, np.nan, np.nan
-    if not (step > 0 and -np.inf < start <= last < np.inf):
+    if not (0 < step < np.inf and -np.inf < start <= last < np.inf):
         raise ConfigError(
             f"--grid: {name}={span} is neither a number nor first:last:step, such as 0:1:0.1 with a"
             " positive step."
@@ -180,7 +205,13 @@ def _numbers(name: str, span: str) -> np.ndarray:
     if count > MOST_PLACES:
         raise ConfigError(f"--grid: {name}={span} has {count:,.0f} steps. Step wider.")
     decimals = 10 + max(0, -math.floor(math.log10(step)))
-    return np.round(start + step * np.arange(int(count)), decimals)
+    found = np.round(start + step * np.arange(int(count)), decimals)
+    if not np.all(np.diff(found) > 0):
+        raise ConfigError(
+            f"--grid: {name}={span} has steps too small to tell places apart at {last:g}. Step"
+            " wider."
+        )
+    return found
 
 
 def _dates(name: str, span: str) -> pd.DatetimeIndex:
@@ -188,13 +219,29 @@ def _dates(name: str, span: str) -> pd.DatetimeIndex:
     parts = span.split("/")
     start, last, step = parts if len(parts) == 3 else (span, span, "1h")
     try:
-        ends = (pd.to_datetime(end, format="ISO8601") for end in (start, last))
-        dates = pd.date_range(*ends, freq=step)
-    except (ValueError, TypeError):
-        dates = pd.DatetimeIndex([])
+        first, final = (pd.to_datetime(end, format="ISO8601") for end in (start, last))
+        count = _ticks(first, final, step)
+        fits = 0 < count <= MOST_PLACES
+        dates = pd.date_range(first, final, freq=step) if fits else pd.DatetimeIndex([])
+    except (ValueError, TypeError, OverflowError, ZeroDivisionError):
+        count, dates = 0.0, pd.DatetimeIndex([])
+    if count > MOST_PLACES:
+        raise ConfigError(f"--grid: {name}={span} has {count:,.0f} steps. Step wider.")
     if len(dates) == 0:
         raise ConfigError(
             f"--grid: {name}={span} is neither a date such as 2022-02-19T12:00 nor first/last/step,"
             " such as 2022-02-19T00:00/2022-02-19T06:00/1h."
         )
     return dates
+
+
+def _ticks(start: Any, last: Any, step: str) -> float:
+    """Return about how many steps there are; none where a step does not go on.
+
+    >>> _ticks(pd.Timestamp("2022-01-01"), pd.Timestamp("2022-01-02"), "1h")
+    25.0
+    """
+    offset = pd.tseries.frequencies.to_offset(step)
+    # Months and years have no one length; a day is less than any of them.
+    length = pd.Timedelta(offset) if isinstance(offset, pd.offsets.Tick) else pd.Timedelta("1D")
+    return (last - start) / length + 1 if length > pd.Timedelta(0) else 0.0

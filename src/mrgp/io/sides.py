@@ -1,4 +1,4 @@
-"""The inputs of a set of regions, one by one: those of a support, and of the cells of a grid."""
+"""The sides of regions in a grid: from its coordinates, and back to them."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -8,53 +8,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from mrgp.io.quantities import instants, measure
-from mrgp.supports import Axis, Kind, Support, boxes, points, same_turn
+from mrgp.supports import Axis, Kind, Side, Support, boxes, check_space, points, same_turn
 
 Column = Float[np.ndarray, " n"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Side:
-    """One input of a set of regions, from `lower` to `upper`, on an axis or in plain numbers."""
-
-    name: str
-    lower: Column
-    upper: Column
-    axis: Axis | None = None
-
-    @property
-    def flat(self) -> bool:
-        """Whether the regions are points along this input."""
-        return np.array_equal(self.lower, self.upper)
-
-    @property
-    def quantity(self) -> str | None:
-        """What the numbers stand for, "time", "longitude" or "latitude", where that is known."""
-        return None if self.axis is None else self.axis.quantity
-
-    @property
-    def centres(self) -> Column:
-        """Where the regions are shown along this input."""
-        return self.lower if self.flat else centres_within(self.lower, self.upper)
-
-    def on(self, axis: Axis) -> "Side":
-        """Write a side that is in the units of a quantity, such as degrees, on an axis of it."""
-        lower, upper = (measure(ends, axis) for ends in (self.lower, self.upper))
-        return dataclasses.replace(self, lower=lower, upper=upper, axis=axis)
-
-    def __getitem__(self, rows: Any) -> "Side":
-        return dataclasses.replace(self, lower=self.lower[rows], upper=self.upper[rows])
-
-    def cells_at(self, values: np.ndarray) -> Int[np.ndarray, " n"] | None:
-        """Return the cell at each of some coordinates, dates or degrees, if each cell has one."""
-        numbers, clock = numbers_of(values, "s", f"to_grid: like= along {self.name!r}")
-        if self.axis is not None and (clock is None) != (self.quantity == "time"):
-            numbers = measure(numbers, self.axis)
-        cells = np.abs(numbers[:, None] - 0.5 * (self.lower + self.upper)).argmin(1)
-        slack = 1e-6 * (np.ptp(self.upper) or 1.0)
-        inside = (numbers >= self.lower[cells] - slack) & (numbers <= self.upper[cells] + slack)
-        whole = np.array_equal(np.sort(cells), np.arange(len(self.lower)))
-        return cells if whole and inside.all() else None
 
 
 def support_of(sides: Sequence[Side], kind: Kind, names: Sequence[str] | None = None) -> Support:
@@ -70,14 +26,11 @@ def support_of(sides: Sequence[Side], kind: Kind, names: Sequence[str] | None = 
     return dataclasses.replace(made, axes=axes if any(axes) else None)
 
 
-def sides_of(support: Support) -> list[Side]:
-    """Return the inputs of a support, as wide as its regions."""
-    lower, upper = (np.asarray(bound) for bound in support.bounds)
-    axes = support.axes or (None,) * support.dimension
-    return [
-        Side(name, lower[:, d], upper[:, d], axis)
-        for d, (name, axis) in enumerate(zip(support.input_names, axes, strict=True))
-    ]
+def within(support: Support, space: Any, where: str) -> Support:
+    """Return a support whose inputs of these names are directions of one space, where given."""
+    if space is None:
+        return support
+    return dataclasses.replace(support, space=check_space(space, support.input_names, where))
 
 
 def cells_along(
@@ -190,6 +143,18 @@ def centres_within(lower: Column, upper: Column) -> Column:
     if inside.all() and np.allclose(edges_between(centres), (lower, upper), 0, tolerance):
         return centres
     return middles
+
+
+def cells_at(side: Side, values: np.ndarray) -> Int[np.ndarray, " n"] | None:
+    """Return the cell at each of some coordinates, dates or degrees, if each cell has one."""
+    numbers, clock = numbers_of(values, "s", f"to_grid: like= along {side.name!r}")
+    if side.axis is not None and (clock is None) != (side.quantity == "time"):
+        numbers = measure(numbers, side.axis)
+    cells = np.abs(numbers[:, None] - side.middle).argmin(1)
+    slack = 1e-6 * (np.ptp(side.upper) or 1.0)
+    inside = (numbers >= side.lower[cells] - slack) & (numbers <= side.upper[cells] + slack)
+    whole = np.array_equal(np.sort(cells), np.arange(len(side.lower)))
+    return cells if whole and inside.all() else None
 
 
 def tensor(

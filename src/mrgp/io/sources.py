@@ -8,13 +8,14 @@ import xarray as xr
 
 from mrgp.config.names import PLANE, kind_of, listed, match, offer
 from mrgp.config.schema import Config, ConfigError, Source
-from mrgp.data import Dataset, Observations, below_limit
+from mrgp.data import Dataset, Observations, fill_values, shown_rows
 from mrgp.io.columns import as_list, column_of, is_periods
 from mrgp.io.files import check_numbers, read_coordinate, read_frame, read_grid, told
-from mrgp.io.frames import from_frame
+from mrgp.io.frames import COLUMNS, from_frame
 from mrgp.io.grids import from_grid
 
 FAR = 2.5
+SCATTER = ("noise_variance", "likelihood", "exposure", "trials", "limit", "upper_limit")
 
 
 def read_data(config: Config, scored: bool = False) -> Dataset:
@@ -28,41 +29,25 @@ def read_source(name: str, source: Source, config: Config, scored: bool = False)
     """Read one source; what goes wrong is told with its name and file."""
     with told(f"source {name!r}, {source.file}"):
         read = _grid if source.kind == "grid" else _frame
-        observed = read(
-            source,
-            config.inputs,
-            name=name,
-            task=source.task,
-            crs=source.crs,
-            noise_variance=source.noise_variance,
-            units=source.units,
-            kind=source.values,
-            time_unit=config.time_unit,
-        )
-        return _with_limit(observed, source, scored)
+        given = {key: getattr(source, key) for key in ("task", "units", "crs", *SCATTER)}
+        about: dict[str, Any] = {"name": name, "kind": source.values, "space": config.space}
+        about["time_unit"] = config.time_unit
+        observed = read(source, config.inputs, **given, **about)
+        return _told_of_limits(observed, scored)
 
 
-def _with_limit(observed: Observations, source: Source, scored: bool) -> Observations:
-    """Put half the detection limit in the place of values below it, and say of how many.
-
-    Where values are scored, those are left out: what they were is not known.
-    """
-    below = 0 if source.limit is None else int(np.sum(observed.y <= source.limit))
-    if below == 0:
+def _told_of_limits(observed: Observations, scored: bool) -> Observations:
+    """Say how many values lie beyond a limit; where values are scored, those are left out."""
+    side = observed.censored
+    if side is None:
         return observed
-    count = f"{below} of {observed.observed.sum()} values are at or below"
-    said = f"{observed.label}: {count} the detection limit {source.limit:g}"
-    if scored:
-        warnings.warn(f"{said}, and are not scored.", stacklevel=2)
-        return observed.replace(y=np.where(observed.y <= source.limit, np.nan, observed.y))
-    if observed.noise_variance is None:
-        raise ConfigError(
-            f"{count} limit = {source.limit:g}, where they are less certain than others. Say how"
-            " certain those are: give noise_variance = too, the instrument's"
-        )
-    y, noise = below_limit(observed.y, source.limit, observed.noise_variance)
-    warnings.warn(f"{said}; half of it stands in their place, with a noise to match.", stacklevel=2)
-    return observed.replace(y=y, noise_variance=noise)
+    seen = observed.observed.sum()
+    said = f"{observed.label}: {int(np.sum(side != 0))} of {seen} values are at or beyond a limit"
+    if not scored:
+        warnings.warn(f"{said}; they are known only to lie there.", stacklevel=2)
+        return observed
+    warnings.warn(f"{said}, and are not scored.", stacklevel=2)
+    return observed.replace(y=np.where(side != 0, np.nan, observed.y))
 
 
 def _frame(source: Source, inputs: list[str] | None, **settings: Any) -> Observations:
@@ -76,6 +61,7 @@ def _frame(source: Source, inputs: list[str] | None, **settings: Any) -> Observa
     geometry = "geometry" if source.kind == "shapes" else None
     table = used.rename(columns=renamed)
     places = {"start": start, "end": end, "geometry": geometry, "spacing": source.spacing}
+    places["covariates"] = source.covariates or None
     return from_frame(table, x, source.y, inputs=inputs, **places, **settings)
 
 
@@ -84,16 +70,38 @@ def _used(source: Source, frame: Any) -> Any:
     if source.y is None:
         raise ConfigError(f"y = names the column of values; the columns are {listed(frame)}")
     used = frame[["geometry"] if source.kind == "shapes" else []].copy()
-    for key in ("x", "start", "end", "y", "noise_variance"):
-        read = check_numbers if key in ("y", "noise_variance") else read_coordinate
+    for key in ("x", "start", "end", "y", *COLUMNS):
+        read = check_numbers if key in ("y", *COLUMNS) else read_coordinate
         for column in (c for c in as_list(getattr(source, key)) if isinstance(c, str)):
             found = column_of(frame, column, f", which {key} = names")
             used[column] = read(found, f"column {column!r}")
+            if key == "y":
+                used[column] = _without_fills(used[column], f"{source.file}, column {column!r}")
+    for column in source.covariates:
+        used[column] = column_of(frame, column, ", which covariates = names")
     periods = source.start and is_periods(frame[source.start])
     if (source.start is None) != (source.end is None) and not periods:
         given, lost = ("start", "end") if source.start else ("end", "start")
         raise ConfigError(f"{given} = needs {lost} = too, the column of where windows {lost}")
     return used
+
+
+def _without_fills(values: Any, where: str) -> Any:
+    """Take codes for missing values as such, and say so."""
+    if values.dtype.kind not in "fiu":
+        return values
+    flat = values.to_numpy().astype(float, copy=False).ravel()
+    fills = fill_values(flat)
+    if not fills.any():
+        return values
+    table = values.ndim == 1 and not isinstance(values, xr.DataArray)
+    rows = f", in {shown_rows(fills, first=2, noun='line')}" if table else ""
+    warnings.warn(
+        f"{where}: {fills.sum():,} of {len(flat):,} values are {flat[np.argmax(fills)]:.6g}{rows},"
+        " which looks like a fill value; they are taken as missing.",
+        stacklevel=2,
+    )
+    return values.where(~fills.reshape(values.shape))
 
 
 def _named(source: Source, inputs: list[str] | None, frame: Any) -> dict[str, str]:
@@ -138,6 +146,8 @@ def _lack(which: str, there: list[str], found: list[str], inputs: list[str]) -> 
 
 
 def _grid(source: Source, inputs: list[str] | None, **settings: Any) -> Observations:
+    if source.covariates:
+        raise ConfigError("covariates = names columns of a table; a grid has none")
     grid = read_grid(source.file)
     flat = [str(name) for name, values in grid.data_vars.items() if values.ndim >= 2]
     if source.variable is None and len(flat) != 1:
@@ -149,6 +159,7 @@ def _grid(source: Source, inputs: list[str] | None, **settings: Any) -> Observat
         )
     if grid[wanted].dtype.kind not in "fiu":
         raise ConfigError(f"the variable {wanted!r} has no numbers, but {grid[wanted].dtype}")
+    grid[wanted] = _without_fills(grid[wanted], f"{source.file}, variable {wanted!r}")
     grid, dims = _ordered(grid, wanted, inputs)
     for dim, width in (source.width or {}).items():
         dated = dim in grid.coords and grid[dim].dtype.kind == "M"

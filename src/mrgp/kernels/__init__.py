@@ -2,7 +2,13 @@
 
 from mrgp.kernels.base import Constant, Factor, Kernel, LeafKernel, Product, Scale, Sum, Term
 from mrgp.kernels.binding import Binding
-from mrgp.kernels.composed import Separable, kernel_parameters, separable, single_kernels
+from mrgp.kernels.composed import (
+    Separable,
+    kernel_parameters,
+    lengthscale_inputs,
+    separable,
+    single_kernels,
+)
 from mrgp.kernels.nonstationary import ArcCosine, Polynomial
 from mrgp.kernels.spectral import SpectralMixture
 from mrgp.kernels.stationary import (
@@ -13,12 +19,13 @@ from mrgp.kernels.stationary import (
     RationalQuadratic,
     Stationary,
 )
-from mrgp.kernels.structured import Linear, Periodic, White, has_white, is_stationary
+from mrgp.kernels.structured import Category, Linear, Periodic, White, has_white, is_stationary
 
 __all__ = [
     "RBF",
     "ArcCosine",
     "Binding",
+    "Category",
     "Constant",
     "Factor",
     "Kernel",
@@ -41,6 +48,7 @@ __all__ = [
     "has_white",
     "is_stationary",
     "kernel_parameters",
+    "lengthscale_inputs",
     "separable",
     "single_kernels",
 ]

@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import functools
 import itertools
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -128,6 +128,7 @@ class LeafKernel(Kernel):
 
     variance: Open = eqx.field(default=None, kw_only=True)
     dims: Dims = eqx.field(static=True, default=None, kw_only=True, converter=_as_dims)
+    reads_codes: ClassVar[bool] = False
 
     def __check_init__(self) -> None:
         for name, (bound, words) in _SIGNS.items():
@@ -139,6 +140,7 @@ class LeafKernel(Kernel):
 
     def bind(self, binding: Binding) -> Kernel:
         dims = self.bound_dims(binding.geometry)
+        self._require_distances(dims, binding.geometry)
         return dataclasses.replace(self, dims=dims, **self.bind_numbers(dims, binding))
 
     def bind_numbers(self, dims: tuple[int, ...], binding: Binding) -> dict[str, Any]:
@@ -176,11 +178,20 @@ class LeafKernel(Kernel):
     def bound_dims(self, geometry: Geometry) -> tuple[int, ...]:
         """Return the columns that `dims` means in this geometry."""
         if self.dims is None:
-            return tuple(range(len(geometry.names)))
+            return geometry.open
         columns = tuple(geometry.index(d) for d in self.dims)
         if len(set(columns)) != len(columns):
             raise ValueError(f"{type(self).__name__}: dims={self.dims} names an input twice.")
         return columns
+
+    def _require_distances(self, dims: tuple[int, ...], geometry: Geometry) -> None:
+        """Refuse a kernel of numbers along an input of codes."""
+        codes = [geometry.names[d] for d in dims if d in geometry.categories]
+        if codes and not self.reads_codes:
+            raise ValueError(
+                f"{type(self).__name__}: {codes[0]!r} has categories, between which there are no"
+                f' distances. Name other inputs with dims=, and add Category(dims="{codes[0]}").'
+            )
 
 
 class Constant(LeafKernel):
@@ -191,6 +202,7 @@ class Constant(LeafKernel):
     """
 
     variance: Open = None
+    reads_codes: ClassVar[bool] = True
 
     def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
         shape = jnp.broadcast_shapes(x.shape[:-1], z.shape[:-1])
@@ -242,7 +254,7 @@ class Product(Several):
     held.
 
     >>> from mrgp import Constant
-    >>> (Constant(2.0) * Constant(3.0))([[0.0]]).tolist()
+    >>> (Constant(2.0) * Constant(3.0))([[0.0]]).round(9).tolist()
     [[6.0]]
     """
 
@@ -253,7 +265,7 @@ class Product(Several):
         trained = [i for i, k in enumerate(self.kernels) if _trains_variance(k)]
         carrier = (trained or [0])[0] if not binding.freeze else -1
         given = any(_trains_variance(k) and not _open_variance(k) for k in self.kernels)
-        unit = binding._replace(variance=1.0, freeze=True)
+        unit = binding._replace(variance=1.0, freeze=True, largest=None)
         bound = []
         for i, kernel in enumerate(self.kernels):
             carries = i == carrier and not (given and _open_variance(kernel))
@@ -280,7 +292,9 @@ class Scale(Kernel):
         return jnp.asarray(self.factor) * self.kernel.pair(x, z)
 
     def bind(self, binding: Binding) -> Kernel:
-        inner = binding._replace(variance=binding.variance / float(self.factor))
+        factor = float(self.factor)
+        largest = None if binding.largest is None else binding.largest / factor
+        inner = binding._replace(variance=binding.variance / factor, largest=largest)
         return Scale(np.asarray(self.factor, np.float64), self.kernel.bind(inner))
 
     def on(self, *dims: int | str) -> Kernel:

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from mrgp.parameters import LogNormal, Parameter, fixed, positive
-from mrgp.supports import Geometry
+from mrgp.parameters import LogNormal, Normal, Parameter, fixed, positive, real
+from mrgp.supports import Geometry, Spaces, grouped
 
 Open = Any
 """A number of a kernel. In a recipe: a starting value, a `Parameter`, or None for "from the data";
@@ -15,6 +15,7 @@ in a bound kernel: a `Parameter`; after `unwrap`: an array."""
 Shapes = tuple[tuple[int, ...], ...]
 
 VARIANCE_LOG_SD = 1.5
+STRETCH_SD = 0.7
 LONGEST = 3.0
 LARGEST = 100.0
 
@@ -22,7 +23,9 @@ LARGEST = 100.0
 class Binding(NamedTuple):
     """What a kernel must know of the data to fill in what its recipe leaves open.
 
-    `freeze` keeps a variance that the recipe leaves open at its starting value.
+    `freeze` keeps a variance that the recipe leaves open at its starting value. `largest` is the
+    most that the variance of a term may be, whatever its share; by default 100 times the share.
+    `log_sd` is how far a variance may well be from where it starts.
 
     >>> from mrgp import RBF
     >>> bound = RBF().bind(Binding(Geometry.unit(1), variance=4.0))
@@ -34,6 +37,8 @@ class Binding(NamedTuple):
     variance: float = 1.0
     priors: bool = False
     freeze: bool = False
+    largest: float | None = None
+    log_sd: float = VARIANCE_LOG_SD
 
 
 def start_of(value: Open, default: Any, shapes: Shapes, name: str) -> Float[np.ndarray, "..."]:
@@ -67,36 +72,57 @@ def bind_unitless(
     return bind_positive(value, start, binding, (1.0, 1.0), floor=floor, **limits)
 
 
-def bind_lengthscale(value: Open, dims: tuple[int, ...], binding: Binding) -> Parameter:
-    """Start a lengthscale at the given number, or one for each input from the geometry.
+def bind_lengthscale(
+    value: Open, dims: tuple[int, ...], binding: Binding
+) -> tuple[Parameter, Spaces]:
+    """Start a lengthscale at the given numbers, or by the geometry one for each space.
 
-    The default prior leaves little mass below the spacing of supports and little above the domain,
-    and a fit stops at three times the domain (theory 5.6).
+    Inputs of one space share a number, and others have one each. The default prior leaves little
+    mass below the spacing of supports and little above the domain, and a fit stops at three times
+    the domain (theory 5.6). Returns the places in `dims` of the inputs of each number too.
     """
-    geometry, columns = binding.geometry, list(dims)
-    typical, spread, extent = (
-        lengths[columns] for lengths in (geometry.typical, geometry.log_spread, geometry.extent)
-    )
-    start = start_of(value, typical, ((), (len(dims),)), "lengthscale")
-    if start.ndim == 0:
-        typical, spread, extent = np.exp(np.log(typical).mean()), spread.max(), extent.max()
-    scale = np.broadcast_to(typical, start.shape)
-    return bind_positive(
-        value, start, binding, (typical, spread), scale=scale, ceiling=LONGEST * extent
-    )
+    geometry = binding.geometry
+    groups = grouped(dims, geometry.spaces)
+    shapes = ((), (len(dims),), (len(groups),))
+    given = start_of(value, np.ones(len(groups)), shapes, "lengthscale")
+    if given.ndim == 0:
+        groups = (dims,)
+    elif len(given) == len(dims):
+        groups = tuple((d,) for d in dims)
+    # What inputs have in common is typical of all, and as wide as the widest of them.
+    lengths = geometry.typical, geometry.log_spread, geometry.extent
+    typical = np.array([np.exp(np.log(lengths[0][list(g)]).mean()) for g in groups])
+    spread, extent = (np.array([of[list(g)].max() for g in groups]) for of in lengths[1:])
+    typical, spread, extent = (x.reshape(given.shape) for x in (typical, spread, extent))
+    start = typical if value is None else given
+    ceiling = LONGEST * extent
+    made = bind_positive(value, start, binding, (typical, spread), scale=typical, ceiling=ceiling)
+    return made, tuple(tuple(map(dims.index, group)) for group in groups)
+
+
+def bind_stretch(value: Open, size: int, binding: Binding) -> Parameter:
+    """Start the form of an ellipse at a circle, or as given, with a prior about a circle."""
+    count = size * (size + 1) // 2 - 1
+    start = start_of(value, np.zeros(count), ((count,),), "stretch")
+    if isinstance(value, Parameter):
+        return value
+    prior = Normal(np.zeros(count), np.full(count, STRETCH_SD)) if binding.priors else None
+    return real(start, prior)
 
 
 def bind_variance(value: Open, binding: Binding, scale: Any = 1.0) -> Parameter:
     """Start a variance at the given number, or at `scale` times the variance of the data."""
     typical = np.asarray(binding.variance * scale, np.float64)
+    most = LARGEST * binding.variance if binding.largest is None else binding.largest
     start = start_of(value, typical, ((), typical.shape), "variance")
     if value is None and binding.freeze:
         return fixed(typical)
     if start.ndim == 0:
         typical = np.exp(np.log(typical).mean())
     scale = np.broadcast_to(typical, start.shape)
+    ceiling = most / binding.variance * scale
     return bind_positive(
-        value, start, binding, (typical, VARIANCE_LOG_SD), scale=scale, ceiling=LARGEST * scale
+        value, start, binding, (typical, binding.log_sd), scale=scale, ceiling=ceiling
     )
 
 
@@ -127,5 +153,5 @@ def check_shape(value: Any, allowed: Shapes, name: str) -> None:
     shape = np.shape(value)
     if shape not in allowed:
         several = sorted({s[0] for s in allowed if s})
-        more = f" or {several[0]}, one for each input the kernel sees" if several else ""
+        more = f" or {several[-1]}, one for each input the kernel sees" if several else ""
         raise ValueError(f"{name} must be one number{more}; got shape {shape}.")

@@ -10,6 +10,7 @@ from mrgp._types import Batch, BatchInputs
 from mrgp.kernels.base import Kernel, LeafKernel, Product, Scale, Sum, Term, View
 from mrgp.kernels.binding import Binding
 from mrgp.parameters import Parameter
+from mrgp.supports import Spaces
 
 
 class Separable(Kernel):
@@ -28,8 +29,8 @@ class Separable(Kernel):
         raise NotImplementedError("bind a separable kernel before use")
 
     def bind(self, binding: Binding) -> Kernel:
-        names = binding.geometry.names
-        rest = tuple(name for name in names if name not in self.groups)
+        geometry, names = binding.geometry, binding.geometry.names
+        rest = tuple(names[d] for d in geometry.open if names[d] not in self.groups)
         others = [group for group in self.groups if group not in names]
         if len(others) != bool(rest):
             raise ValueError(
@@ -73,6 +74,25 @@ def single_kernels(kernel: Kernel) -> list[Kernel]:
         return isinstance(node, Kernel) and not isinstance(node, Sum | Product | Scale | View)
 
     return [k for k in jax.tree.leaves(kernel, is_leaf=is_single) if isinstance(k, Kernel)]
+
+
+def lengthscale_inputs(tree: Any) -> dict[int, Spaces]:
+    """Return the columns along which each number of a lengthscale is, by the parameter's `id`.
+
+    Those of a share of a period are along none.
+
+    >>> from mrgp import RBF
+    >>> from mrgp.supports import Geometry
+    >>> bound = RBF().bind(Binding(Geometry.unit(2)))
+    >>> lengthscale_inputs(bound)[id(bound.lengthscale)]
+    ((0,), (1,))
+    """
+    leaves = jax.tree.leaves(tree, is_leaf=lambda node: isinstance(node, LeafKernel))
+    return {
+        id(getattr(leaf, "lengthscale", None)): getattr(leaf, "along", ((),))
+        for leaf in leaves
+        if isinstance(leaf, LeafKernel) and hasattr(leaf, "lengthscale")
+    }
 
 
 def kernel_parameters(kernel: Kernel, inputs: tuple[str, ...]) -> dict[str, Parameter]:

@@ -1,7 +1,7 @@
-"""Kernels with structure of their own: periodic, linear, white."""
+"""Kernels with structure of their own: periodic, linear, white, categories."""
 
 import functools
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -91,6 +91,7 @@ class White(LeafKernel):
     """
 
     variance: Open = None
+    reads_codes: ClassVar[bool] = True
 
     def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
         same = (x[..., d] == z[..., d] for d in self.columns)
@@ -98,6 +99,37 @@ class White(LeafKernel):
 
     def sum_of_products(self) -> tuple[Term, ...]:
         return self.product_over_inputs()
+
+
+class Category(LeafKernel):
+    """Levels of a category: variance where x and z are of one, zero elsewhere (theory 12.3).
+
+    It sees codes, which count from zero; those below zero are of no category, and vary with
+    nothing. Over a region it averages as its nodes do, by their shares of each category.
+
+    >>> Category(2.0)([[0.0], [1.0]], [[1.0]])
+    array([[0.],
+           [2.]])
+    """
+
+    variance: Open = None
+    origin: Open = None
+    reads_codes: ClassVar[bool] = True
+
+    def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
+        same = jnp.ones((), bool)
+        for d, origin in zip(self.columns, self.per_input(self.origin), strict=True):
+            code, other = jnp.round(x[..., d] - origin), jnp.round(z[..., d] - origin)
+            same = same & (code == other) & (code >= 0)
+        return jnp.where(same, self.variance, 0.0)
+
+    def bind_numbers(self, dims: tuple[int, ...], binding: Binding) -> dict[str, Any]:
+        given = np.zeros(()) if self.origin is None else self.origin
+        origin = bind_origin(given, dims, binding, "Category")
+        return super().bind_numbers(dims, binding) | {"origin": origin}
+
+    def sum_of_products(self) -> tuple[Term, ...]:
+        return self.product_over_inputs(origin=self.per_input(self.origin))
 
 
 def has_white(kernel: Kernel) -> bool:

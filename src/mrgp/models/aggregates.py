@@ -17,6 +17,7 @@ from mrgp.gp import (
     Mixture,
     Natural,
     block_information,
+    for_each,
     map_rows,
     mean_at_nodes,
     nodes_of,
@@ -140,8 +141,7 @@ class Aggregates(eqx.Module):
         spread = self.network.levels.spread[p]
         x, weights = nodes_of(record.support, self.network.rule)
         y = (jnp.asarray(record.y) - self.network.levels.level(record.support, process[1])) / spread
-        weight = jnp.broadcast_to(jnp.asarray(record.weight), record.y.shape)
-        precision = weight * spread**2 / self.network.noise.of_rows(process, record)
+        precision = record.weights * spread**2 / self.network.noise.of_rows(process, record)
 
         def chunk(x: Array, weights: Array, y: Array, precision: Array) -> tuple[Array, Array]:
             rest = jnp.zeros(x.shape[0])
@@ -150,23 +150,22 @@ class Aggregates(eqx.Module):
             f, w = self.view(p, group, x)
             qf, qw = q.of_task(p)[group]
             own, other = (f, self.linked(w.marginal(qw))) if which == "f" else (w, f.marginal(qf))
-            return block_information(
-                own.alpha, self.tiled(weights)[group], other, y - rest, precision
-            )
+            return block_information(own, self.tiled(weights)[group], other, y - rest, precision)
 
         size = rows_at_a_time(self.row_width(x.shape[1]))
         return sum_rows(chunk, (x, weights, y, precision), size)
 
     def view(self, task: int, group: int, x: Nodes) -> tuple[AtNodes, AtNodes]:
         """Return a group of latent functions and its weights in a task, at nodes."""
-        z, v = self.network.locations_f, self.network.locations_w
-        kernels, white = self.network.kernels_w[task], self.whiten.w[task]
-        members = self.network.groups[group]
+        net, members = self.network, self.network.groups[group]
+
+        def stacked(kernels: Any, z: Any, whiten: Any) -> AtNodes:
+            pairs = [(kernels[i], whiten[i]) for i in members]
+            return AtNodes.stack(for_each(lambda pair: AtNodes.of(pair[0], z, pair[1], x), pairs))
+
         return (
-            AtNodes.stack(
-                [AtNodes.of(self.network.kernels_f[i], z, self.whiten.f[i], x) for i in members]
-            ),
-            AtNodes.stack([AtNodes.of(kernels[i], v, white[i], x) for i in members]),
+            stacked(net.kernels_f, net.locations_f, self.whiten.f),
+            stacked(net.kernels_w[task], net.locations_w, self.whiten.w[task]),
         )
 
     def views(self, task: int, x: Nodes) -> list[tuple[AtNodes, AtNodes]]:
@@ -211,7 +210,7 @@ class Aggregates(eqx.Module):
                 means = of_component(self.network.q.blocks.w[task][group])
                 mean = jnp.einsum("k,kbs->bs", self.network.q.weights, means)
                 scaled = self.tiled(weights)[group] * mean
-                found.append(jnp.einsum("bs,bsm->bm", scaled, f.alpha))
+                found.append(f.means(scaled))
             return jnp.concatenate(found, 1)
 
         return map_rows(chunk, (x, weights), rows_at_a_time(self.row_width(x.shape[1])))

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
-from mrgp.likelihoods import GAUSSIANS, Distribution, Likelihood
+from mrgp.distributions import GAUSSIANS, Distribution
+from mrgp.likelihoods import Likelihood
 from mrgp.supports import Support
 
 CHUNK_BYTES = 2**26
@@ -22,7 +22,8 @@ LARGEST_JOINT = 5000
 class Question(NamedTuple):
     """Which task, as which source reports it, and how: with which draws, region by region or not.
 
-    `samples` is the number of draws that a model may mix, its own where it is None.
+    `samples` is the number of draws that a model may mix, its own where it is None. `exposure` and
+    `trials` are those of new observations, region by region.
 
     >>> Question("no2", None, jax.random.key(0)).joint
     False
@@ -33,6 +34,8 @@ class Question(NamedTuple):
     key: Array
     samples: int | None = None
     joint: bool = False
+    exposure: Any = None
+    trials: Any = None
 
 
 class Components(eqx.Module):
@@ -66,22 +69,44 @@ class Components(eqx.Module):
 
     def observed(self, likelihood: Likelihood, noise: Any) -> "Components":
         """Return the components of new values, with the noise of each, or of each component."""
+        noise = np.asarray(noise).T
 
-        def seen(means: Any, variances: Any) -> Any:
-            return likelihood.observe(np.asarray(means), np.asarray(variances), noise)
+        def seen(weights: Any, means: Any, variances: Any) -> Any:
+            parts = np.asarray(weights).T, np.asarray(means).T, np.asarray(variances).T
+            return tuple(part.T for part in likelihood.observe(parts, noise, self.distribution))
 
-        means, variances = seen(self.means, self.variances)
+        weights, means, variances = seen(self.weights, self.means, self.variances)
         covariance = self.covariance
         if covariance is not None:
+            if means.shape[1] != 1:
+                raise ValueError(
+                    f"predict: joint=True with noise=True is for Gaussian noise; the source has"
+                    f" {likelihood.name!r}. Leave one out."
+                )
             added = variances[:, 0] - np.asarray(self.variances)[:, 0]
             covariance = np.asarray(covariance) + np.diag(added)
+        equal = {label: np.ones(np.shape(means)) for label, (means, _) in self.experts.items()}
         return dataclasses.replace(
             self,
+            weights=weights,
             means=means,
             variances=variances,
             covariance=covariance,
-            experts={label: seen(*parts) for label, parts in self.experts.items()},
+            experts={label: seen(equal[label], *p)[1:] for label, p in self.experts.items()},
             distribution=likelihood.distribution,
+        )
+
+    def scaled(self, by: Float[np.ndarray, " n"]) -> "Components":
+        """Return the components of regions that see so many times the field."""
+        each = np.asarray(by)[:, None]
+        covariance = self.covariance
+        if covariance is not None:
+            covariance = np.asarray(covariance) * each * each.T
+        return dataclasses.replace(
+            self,
+            means=np.asarray(self.means) * each,
+            variances=np.asarray(self.variances) * each**2,
+            covariance=covariance,
         )
 
 
@@ -135,10 +160,14 @@ def check_joint(regions: int) -> None:
 
 
 def as_arrays(tree: Any) -> Any:
-    """Turn NumPy leaves into JAX arrays, so that compiled functions take them as arguments.
+    """Turn numbers into JAX arrays, so that compiled functions take them as arguments.
 
     >>> isinstance(as_arrays([np.ones(2)])[0], jax.Array)
     True
     """
-    numpy = np.ndarray | np.generic
-    return jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, numpy) else x, tree)
+    numbers = np.ndarray | np.generic | float
+
+    def leaf(x: Any) -> Any:
+        return jax.device_put(np.asarray(x)) if isinstance(x, numbers) else x
+
+    return jax.tree.map(leaf, tree)

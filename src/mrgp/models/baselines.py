@@ -5,9 +5,8 @@ from typing import Any
 
 from mrgp.data import Dataset, Frame
 from mrgp.models.contract import Fitted, Model, PlainRecipe, Recipe, Sketch, Weights
-from mrgp.models.linear import LinearModel
 from mrgp.models.mrgp import MRGP
-from mrgp.supports import DEFAULT_RULE
+from mrgp.supports import DEFAULT_RULE, Support
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +37,11 @@ class VBAgg(PlainRecipe):
         """Return one field."""
         return MRGP(**vars(self)).sketch(data)
 
-    def build(self, data: Dataset, key: Any = 0, frame: Frame | None = None) -> LinearModel:
+    def frame(self, data: Dataset) -> Frame:
+        """Measure data as the MR-GP does."""
+        return MRGP(**vars(self)).frame(data)
+
+    def build(self, data: Dataset, key: Any = 0, frame: Frame | None = None) -> Model:
         """Make the MR-GP of the same settings."""
         return MRGP(**vars(self)).build(data, key, frame)
 
@@ -47,7 +50,7 @@ class VBAgg(PlainRecipe):
 class CenterPoint:
     """The baseline CENTER-POINT: any model on data whose regions are replaced by their centres.
 
-    Predictions may still be asked for on any support.
+    It predicts as it sees: a region, of the data or of a prediction, is its centre.
 
     >>> CenterPoint(MRGP()).model.bias
     'none'
@@ -77,9 +80,17 @@ class CenterPoint:
         """Return the data with collapsed supports."""
         return self.model.view(data.collapse())
 
+    def view_of(self, support: Support) -> Support:
+        """Return the centres of the regions."""
+        return self.model.view_of(support.collapse())
+
     def sketch(self, data: Dataset) -> Sketch | None:
         """Return what the inner model is made of."""
         return self.model.sketch(data)
+
+    def frame(self, data: Dataset) -> Frame:
+        """Measure data as the inner model does."""
+        return self.model.frame(data)
 
     def build(self, data: Dataset, key: Any = 0, frame: Frame | None = None) -> Model:
         """Make the inner model for the view of the data."""

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from mrgp.data import Dataset, Frame, Process, Record, Records, Scaling
-from mrgp.gp import Posterior, Readings, Smoother, Solver
+from mrgp.data import Dataset, Frame, Process, Records, Scaling
+from mrgp.gp import Conditioned, Readings, Smoother, Solver
+from mrgp.kernels import Kernel
 from mrgp.models.answers import Components, Question
 from mrgp.parameters import Parameter
 from mrgp.supports import Support
@@ -50,8 +50,16 @@ class Recipe(Protocol):
         """Return the data as the model sees it."""
         ...
 
+    def view_of(self, support: Support) -> Support:
+        """Return the regions of a prediction as the model sees them."""
+        ...
+
     def sketch(self, data: Dataset) -> "Sketch | None":
         """Return what the model is made of for data as it sees them, if that can be drawn."""
+        ...
+
+    def frame(self, data: Dataset) -> Frame:
+        """Measure data as the model sees them: where values and inputs are centred."""
         ...
 
     def build(self, data: Dataset, key: Any = 0, frame: Frame | None = None) -> "Model":
@@ -102,9 +110,17 @@ class PlainRecipe:
         """Return the data as they are."""
         return data
 
+    def view_of(self, support: Support) -> Support:
+        """Return the regions as they are."""
+        return support
+
     def sketch(self, data: Dataset) -> "Sketch | None":
         """Have no picture."""
         return None
+
+    def frame(self, data: Dataset) -> Frame:
+        """Centre inputs and values."""
+        return Frame.of(data)
 
 
 def innermost(recipe: Recipe) -> Any:
@@ -147,6 +163,11 @@ class Model(Protocol):
     @property
     def composite(self) -> "Composite | None":
         """The model as one of sources that can be taken one by one, where they can."""
+        ...
+
+    @property
+    def approximate(self) -> Any:
+        """The model as one whose posterior is approximated in steps, where it is."""
         ...
 
     @property
@@ -199,6 +220,11 @@ class PlainModel:
     @property
     def composite(self) -> "Composite | None":
         """Its sources cannot be taken one by one."""
+        return None
+
+    @property
+    def approximate(self) -> Any:
+        """Its posterior is not approximated in steps."""
         return None
 
     @property
@@ -277,6 +303,11 @@ class Composite(Model, Protocol):
         """Parameters that no source shows alone, such as biases."""
         ...
 
+    @property
+    def masks(self) -> bool:
+        """Whether records may have rows that are not used, which fill them up to a size."""
+        ...
+
     def alone(self, process: int) -> "Composite":
         """Return the model of one process, with the parameters of all."""
         ...
@@ -306,16 +337,39 @@ class Linear(Composite, Protocol):
         """Return what the sources read of the latent functions."""
         ...
 
-    def condition(self, records: Records) -> Posterior:
+    def condition(self, records: Records) -> Conditioned:
         """Condition the latent functions on the records."""
         ...
 
-    def holding(self, state: Posterior, records: Records) -> Posterior:
+    def plan_of(self, records: Records) -> Any:
+        """Return what can be found of records before parameters are known."""
+        ...
+
+    def with_plan(self, plan: Any) -> "Linear":
+        """Return the model for records of a plan, or, without one, for any."""
+        ...
+
+    def part(
+        self, state: Conditioned, term: Kernel, support: Support
+    ) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
+        """Return mean and covariance of one term of the kernel of a single field, on a support."""
+        ...
+
+    def solved(self, records: Records) -> Conditioned:
+        """Condition on records outside transformations of JAX, by LAPACK."""
+        ...
+
+    def holding(self, state: Conditioned, records: Records) -> Conditioned:
         """Return an exact posterior that holds the records' own supports, not copies."""
         ...
 
     def moments(
-        self, state: Posterior, support: Support, task: str, source: str | None, joint: bool = False
+        self,
+        state: Conditioned,
+        support: Support,
+        task: str,
+        source: str | None,
+        joint: bool = False,
     ) -> tuple[Float[Array, " n"], Float[Array, "n *n"]]:
         """Return mean and variance, or joint covariance, of a task or of what a source reads."""
         ...
@@ -374,31 +428,3 @@ class Variational(Model, Protocol):
     def full_bound(self, q: Any, records: Records) -> Float[Array, ""]:
         """Return the bound on all data at a q by natural parameters, or at the best one."""
         ...
-
-
-@eqx.filter_jit
-def conditioned(model: Model, records: tuple[Record, ...]) -> State:
-    """Return the posterior state of a model given records, compiled.
-
-    >>> import mrgp
-    >>> seen = mrgp.Observations(mrgp.points([[0.0]]), [2.0], noise_variance=1.0)
-    >>> model = mrgp.MRGP(mrgp.Constant(1.0), mean="zero").build(Dataset([seen]))
-    >>> state = conditioned(model, Scaling.of(Dataset([seen])).records(Dataset([seen])))
-    >>> state.alpha.round(3).tolist()  # 2 / (1 + 1)
-    [1.0]
-    """
-    return model.condition(records)
-
-
-def refuse_likelihoods(solver: Solver, data: Dataset, name: str) -> None:
-    """Refuse sources whose likelihood a solver cannot serve.
-
-    >>> from mrgp import Observations, points
-    >>> from mrgp.gp import Exact
-    >>> data = Dataset([Observations(points([[0.0]]), [1.0], likelihood="gaussian")])
-    >>> refuse_likelihoods(Exact(()), data, "MRGP")
-    """
-    for o in data:
-        reason = solver.refuses(o.likelihood)
-        if reason is not None:
-            raise ValueError(f"{o.label}: {name} cannot be fitted to it: {reason}.")

@@ -8,11 +8,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from mrgp._types import float64, to_numpy
-from mrgp.data import Dataset, Frame
+from mrgp._types import float64
+from mrgp.data import Dataset, Frame, Scaling
 from mrgp.gp import Inducing
+from mrgp.models.approximate import refuse_likelihoods
 from mrgp.models.arguments import check_choices, check_kernels, check_rule, check_whole
-from mrgp.models.contract import Fitted, PlainRecipe, Process, Sketch, Weights, conditioned
+from mrgp.models.conditioning import conditioned
+from mrgp.models.contract import Fitted, PlainRecipe, Process, Sketch, Weights
 from mrgp.models.growing import Growth, Made, Plan
 from mrgp.models.mixing import Mixing
 from mrgp.models.mrgp import Method
@@ -77,6 +79,11 @@ class _Deep(PlainRecipe, abc.ABC):
     def plan(self, data: Dataset) -> Plan:
         """Return which GPs there are, and what each takes and explains."""
 
+    def frame(self, data: Dataset) -> Frame:
+        """Leave inputs and values as they are: each part centres its own."""
+        refuse_likelihoods(data, type(self).__name__)
+        return Frame.of(data)._replace(scaling=Scaling.plain(data))
+
     @float64
     def build(self, data: Dataset, key: Any = 0, frame: Frame | None = None) -> Tree:
         """Make the tree with untrained parts, each in a frame of its own."""
@@ -89,7 +96,7 @@ class _Deep(PlainRecipe, abc.ABC):
             own = Frame.of(wanted.data)
             gp = wanted.recipe.build(wanted.data, key, own)
             records = own.scaling.records(wanted.data, {branch.process: wanted.weight})
-            state = to_numpy(conditioned(gp, records))
+            state = conditioned(gp, records)
             growth = growth.joined(wanted, Made(gp, state, own.scaling))
         return growth.tree
 

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from mrgp._types import float64
 from mrgp.data import Dataset, Frame, Observations
+from mrgp.models.approximate import refuse_likelihoods
 from mrgp.models.contract import PlainRecipe, Weights
 from mrgp.models.linear import LinearModel
 from mrgp.models.mrgp import EXACT_LIMIT, MRGP, exact_is_cheap
@@ -84,8 +85,11 @@ class Dependent(PlainRecipe):
                     f"Dependent: averages= names {name!r}, which is no source; the sources are"
                     f" {data.sources}."
                 )
+        refuse_likelihoods(data, "Dependent")
         frame = frame or Frame.of(data)
-        field = dataclasses.replace(self.model, method="exact").build(data, key, frame)
+        field: Any = dataclasses.replace(self.model, method="exact", link="identity").build(
+            data, key, frame
+        )
         self._check_size(data, field)
         seen = {o.name: o.dropna() for o in data}
         for coarse, fine in self.averages.items():

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from mrgp._compiled import Compiled, filled
 from mrgp.data import (
     Dataset,
     Observations,
@@ -30,7 +31,7 @@ from mrgp.data import (
     process_weights,
     spread_of,
 )
-from mrgp.gp import Posterior, nodes_of
+from mrgp.gp import Conditioned, nodes_of
 from mrgp.kernels import (
     RBF,
     Constant,
@@ -41,6 +42,7 @@ from mrgp.kernels import (
     Stationary,
     single_kernels,
 )
+from mrgp.models.answers import as_arrays
 from mrgp.models.contract import Process
 from mrgp.models.mrgp import COLLAPSED_LIMIT, MRGP
 from mrgp.models.noise import typical_total
@@ -80,7 +82,7 @@ class Made(NamedTuple):
     """
 
     gp: Any
-    state: Posterior
+    state: Conditioned
     scaling: Scaling
 
 
@@ -185,7 +187,8 @@ class Growth:
     def _base_recipe(self, branch: Branch) -> MRGP:
         """Return the MR-GP of one process."""
         recipe, observed = self.recipe, self.data[branch.process]
-        kernel, noise = by_process(recipe.kernel_base, branch.process), None
+        kernel = by_process(recipe.kernel_base, branch.process) or Matern32(product=True)
+        noise = None
         source, task = branch.process
         target = next(blend.target for blend in self.plan.blends if blend.task == task)
         if source != target and recipe.priors:
@@ -206,8 +209,10 @@ class Growth:
     def _overlap(self, branch: Branch, observed: Observations) -> Int[np.ndarray, " r"]:
         """Return the values of a target in whose regions a branch's parent knows something."""
         support = _as_record(observed.dropna()).support
-        known = _reliability(self.tree, self.states, str(branch.parent), support)
-        return np.flatnonzero(np.asarray(known) >= OVERLAP)
+        rows = filled(len(support))
+        given = as_arrays((*self.tree.of_any_size(self.states), support[rows]))
+        known = _reliability(*given, str(branch.parent), effort="least")
+        return np.flatnonzero(np.asarray(known)[: len(support)] >= OVERLAP)
 
     def _say_apart(self, branch: Branch) -> None:
         target, parent = self.data[branch.process], str(branch.parent)
@@ -231,20 +236,27 @@ class Growth:
         """
         record, identity = _as_record(observed), self.recipe.mean_deep == "identity"
         slope = np.asarray(1.0 if identity else 0.0)
-        found = _paths_record(self.tree, self.states, branch, record, jnp.asarray(slope))
+        x, weights, y = self._paths(branch, record, slope)
         if identity and self.tree.task_of(str(branch.parent)) != branch.process[1]:
-            values = np.asarray(found.support.atoms().lower)[..., 0]
-            slope = np.asarray(spread_of(observed) / (np.std(values) or 1.0))
-            found = _paths_record(self.tree, self.states, branch, record, jnp.asarray(slope))
-        atoms = found.support.atoms()
-        support = Nodes(
-            np.asarray(atoms.lower),
-            np.asarray(atoms.weights),
-            inputs=(VALUE, *self.recipe.deep_inputs),
-            kind=observed.support.kind,
-        )
+            slope = np.asarray(spread_of(observed) / (np.std(x[..., 0]) or 1.0))
+            x, weights, y = self._paths(branch, record, slope)
+        inputs = VALUE, *self.recipe.deep_inputs
+        support = Nodes(x, weights, inputs=inputs, kind=observed.support.kind)
         source, task = branch.process
-        return Observations(support, np.asarray(found.y), task=task, name=source), slope
+        return Observations(support, y, task=task, name=source), slope
+
+    def _paths(
+        self, branch: Branch, record: Record, slope: Float[np.ndarray, ""]
+    ) -> tuple[np.ndarray, ...]:
+        """Return nodes, their weights and values of a layer's data, path after path."""
+        count, rows = len(record), filled(len(record))
+        given = as_arrays((*self.tree.of_any_size(self.states), record.take(rows), slope))
+        tree, states, filled_up, slope = given
+        found = _paths_record(tree, states, branch, filled_up, slope, effort="least")
+        atoms = found.support.atoms()
+        every = (np.asarray(part) for part in (atoms.lower, atoms.weights, found.y))
+        by_path = (part.reshape(-1, len(rows), *part.shape[1:])[:, :count] for part in every)
+        return tuple(part.reshape(-1, *part.shape[2:]) for part in by_path)
 
 
 def refreshed(tree: Tree, states: States, data: Dataset) -> Tree:
@@ -266,13 +278,14 @@ def with_constants(tree: Tree, states: States, branch: Branch, observed: Observa
     return dataclasses.replace(tree, parts=tree.parts | {branch.name: part})
 
 
-def _floor(part: Part, state: Posterior, observed: Observations) -> Float[np.ndarray, ""]:
+def _floor(part: Part, state: Conditioned, observed: Observations) -> Float[np.ndarray, ""]:
     """Return the variance that a base has where there are data."""
     seen = observed.dropna().support
     rows = np.unique(np.linspace(0, len(seen) - 1, min(len(seen), FLOOR_ROWS)).astype(int))
-    centres = jnp.asarray(seen[rows].collapse().atoms().lower)
+    centres = np.asarray(seen[rows].collapse().atoms().lower)[filled(len(rows))]
+    given = as_arrays((dataclasses.replace(part, rows=None), state.filled(), centres))
     # The median, not the least: one place known well must not make all others look unknown.
-    found, prior = (np.asarray(v) for v in _variances(part, state, centres))
+    found, prior = (np.asarray(v)[: len(rows)] for v in _variances(*given, effort="least"))
     return np.asarray(max(float(np.median(found)), LEAST * float(np.median(prior))))
 
 
@@ -286,38 +299,40 @@ def _excess(
     """
     part = tree.parts[branch.name]
     support = _as_record(observed.dropna()[part.rows]).support
-    told, total = _account(tree, states, branch.name, support)
+    given = as_arrays((*tree.of_any_size(states), support[filled(len(support))]))
+    found = _account(*given, branch.name, effort="least")
+    told, total = (float(np.mean(np.asarray(part)[: len(support)])) for part in found)
     noise = part.gp.observation_noise(branch.process) - tree.observation_noise(branch.process)
-    return np.asarray(max(0.0, noise - float(told)) / float(total))
+    return np.asarray(max(0.0, noise - told) / total)
 
 
-@eqx.filter_jit
+@Compiled
 def _variances(
-    part: Part, state: Posterior, x: Float[Array, "b s d"]
+    part: Part, state: Conditioned, x: Float[Array, "b s d"]
 ) -> tuple[Float[Array, "b s"], Float[Array, "b s"]]:
     return part.at_nodes(state, x).variance, part.prior_variance(x)
 
 
-@eqx.filter_jit
-def _reliability(tree: Tree, states: States, name: str, support: Support) -> Float[Array, " n"]:
+@Compiled
+def _reliability(tree: Tree, states: States, support: Support, name: str) -> Float[Array, " n"]:
     x, weights = nodes_of(support, tree.rule)
     size = jnp.abs(weights) / jnp.sum(jnp.abs(weights), 1, keepdims=True)
     return jnp.sum(size * tree.training_paths(states).reliability(name, x), 1)
 
 
-@eqx.filter_jit
+@Compiled
 def _paths_record(
     tree: Tree, states: States, branch: Branch, record: Record, slope: Array
 ) -> Record:
     return tree.layer_data(states, branch, record, slope)
 
 
-@eqx.filter_jit
-def _account(tree: Tree, states: States, name: str, support: Support) -> tuple[Array, Array]:
-    """Return the mean variance that a layer gives for regions, and the mean square of L 1."""
+@Compiled
+def _account(tree: Tree, states: States, support: Support, name: str) -> tuple[Array, Array]:
+    """Return the variance that a layer gives for each region, and the square of L 1."""
     means, variances = tree.training_paths(states).over_regions(name, support)
     _, weights = nodes_of(support, tree.rule)
-    return jnp.mean(jnp.mean(variances, 1) + jnp.var(means, 1)), jnp.mean(weights.sum(1) ** 2)
+    return jnp.mean(variances, 1) + jnp.var(means, 1), weights.sum(1) ** 2
 
 
 def _as_record(observed: Observations) -> Record:
@@ -404,14 +419,13 @@ def _quiet(observed: Observations) -> dict[str, Any] | None:
     return {observed.name: positive(usual, prior, floor=floor, scale=usual)}
 
 
-def _linked(kernel: Kernel | None, leader: Kernel) -> Kernel | None:
+def _linked(kernel: Kernel, leader: Kernel) -> Kernel:
     """Expect the lengthscales of a source near those found for the target.
 
     Sources of a task see one world. Coarse values alone cannot tell a short lengthscale from
     noise (theory 5.6); the target, where it has more of them, can.
     """
-    given = Matern32(product=True) if kernel is None else kernel
-    stationary = _stationary(given)
+    stationary = _stationary(kernel)
     free = [i for i, single in enumerate(stationary) if single.lengthscale is None]
     if not free:
         return kernel
@@ -419,7 +433,7 @@ def _linked(kernel: Kernel | None, leader: Kernel) -> Kernel | None:
     priors = [positive(v, LogNormal(v, np.full(v.shape, LINK_LOG_SD))) for v in values]
     return eqx.tree_at(
         lambda whole: [_stationary(whole)[i].lengthscale for i in free],
-        given,
+        kernel,
         priors,
         is_leaf=lambda x: x is None,
     )

@@ -8,15 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from mrgp import _lapack
+from mrgp._compiled import Compiled, effort_of
 from mrgp._linalg import cholesky
-from mrgp._types import AnyArray
+from mrgp._types import AnyArray, to_numpy
 from mrgp.data import Records, Scaling
 from mrgp.gp import (
     Collapsed,
+    Conditioned,
+    Filtered,
     Marginal,
     Moments,
     Natural,
-    Posterior,
     Reading,
     Readings,
     Sites,
@@ -26,12 +29,15 @@ from mrgp.gp import (
 )
 from mrgp.kernels import Kernel
 from mrgp.models.answers import Components, Question, as_arrays, check_joint, columns_of, in_chunks
+from mrgp.models.conditioning import filled
 from mrgp.models.contract import PlainModel, Process
+from mrgp.models.noise import Diagonal
 from mrgp.models.readouts import Readout
 from mrgp.parameters import Parameter, real, unwrap
 from mrgp.supports import Points, Support
 
 SITE_JITTER = 1e-9
+MANY = 200
 
 
 class LinearModel(eqx.Module, PlainModel):
@@ -83,10 +89,37 @@ class LinearModel(eqx.Module, PlainModel):
         model = unwrap(self)
         return model.solver.log_evidence(model.readings(records))
 
-    def condition(self, records: Records) -> Posterior:
+    def condition(self, records: Records) -> Conditioned:
         """Condition the latent functions on the records."""
         model = unwrap(self)
         return model.solver.condition(model.readings(records))
+
+    @property
+    def masks(self) -> bool:
+        """Whether records may have rows that are not used: not where errors are shared."""
+        return isinstance(self.noise, Diagonal) and self.solver.fills
+
+    def plan_of(self, records: Records) -> Any:
+        """Return what can be found of records before parameters are known."""
+        return self.solver.plan_of([record.support for record in records])
+
+    def with_plan(self, plan: Any) -> "LinearModel":
+        """Return the model for records of a plan, or, without one, for any."""
+        return dataclasses.replace(self, solver=self.solver.with_plan(plan))
+
+    def solved(self, records: Records) -> Conditioned:
+        """Condition on records, by LAPACK where compiled code has gathered what they say."""
+        given = filled(self, records)
+        planned = self.with_plan(self.plan_of(given))
+        effort = "least" if self.solver.fills else "some"
+        known = to_numpy(_gathered(*as_arrays((planned, given)), effort=effort))
+        ends = np.cumsum([0, *map(len, given)])
+        rows = [start + np.arange(len(r)) for start, r in zip(ends, records, strict=False)]
+        supports = [record.support for record in records]
+        known = known.take(np.concatenate(rows))
+        # What is not finite is told by the status of the fit.
+        with np.errstate(all="ignore"):
+            return to_numpy(self.solver.posterior(known, supports, by=_lapack))
 
     def smoother(self, records: Records) -> Smoother:
         """Return how the posterior mean smooths the records, in units of their noise."""
@@ -109,11 +142,14 @@ class LinearModel(eqx.Module, PlainModel):
                     jnp.broadcast_to(jnp.asarray(record.weight), record.y.shape),
                     record.shapes,
                     record.likelihood,
+                    record.used,
+                    record.lattice,
+                    censored=record.censored,
                 )
             )
         return Readings(tuple(sources), shared)
 
-    def holding(self, state: Posterior, records: Records) -> Posterior:
+    def holding(self, state: Conditioned, records: Records) -> Conditioned:
         """Return an exact posterior that holds the records' own supports, not copies."""
         return dataclasses.replace(state, anchors=tuple(record.support for record in records))
 
@@ -128,7 +164,7 @@ class LinearModel(eqx.Module, PlainModel):
 
     def moments(
         self,
-        state: Posterior,
+        state: Conditioned,
         support: Support,
         task: str,
         source: str | None,
@@ -140,19 +176,42 @@ class LinearModel(eqx.Module, PlainModel):
         mean, spread = model.solver.predict(state, ratio, support, joint)
         return model.readout.level(support, source, task) + mean, spread
 
-    def predict(self, state: Posterior, support: Support, asked: Question) -> Components:
+    def part(
+        self, state: Conditioned, term: Kernel, support: Support
+    ) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
+        """Return mean and covariance of one term of the kernel of a single field, on a support."""
+        model = unwrap(self)
+        return model.solver.part(state, unwrap(term), support)
+
+    def predict(self, state: Conditioned, support: Support, asked: Question) -> Components:
         """Return one Gaussian for each region, or their joint one."""
-        model, held = as_arrays((self, state))
+        swept = None if asked.joint else self._swept(state, support, asked)
+        if swept is not None:
+            return swept
+        model, held = as_arrays((self, state.filled()))
 
         def answer(part: Support) -> Any:
-            return _moments(model, held, part, asked.task, asked.source, asked.joint)
+            effort = effort_of(len(part), once=True) if self.solver.fills else "some"
+            return _moments(model, held, part, asked.task, asked.source, asked.joint, effort=effort)
 
         if asked.joint:
             check_joint(len(support))
             return Components.gaussian(*answer(as_arrays(support)))
         return Components.gaussian(*in_chunks(answer, support, columns_of(state)))
 
-    def at_nodes(self, state: Posterior, x: Float[AnyArray, "b s d"]) -> Marginal:
+    def _swept(self, state: Any, support: Support, asked: Question) -> Components | None:
+        """Answer for many instants at once, where the posterior can."""
+        if not isinstance(state, Filtered) or len(support) < MANY:
+            return None
+        model = to_numpy(unwrap(as_arrays(self)))
+        ratio = np.asarray(model.readout.ratio(asked.source, asked.task))
+        found = state.sweep(model.solver.kernels, ratio, support, model.solver.rule)
+        if found is None:
+            return None
+        level = np.asarray(model.readout.level(support, asked.source, asked.task))
+        return Components.gaussian(level + found[0], found[1])
+
+    def at_nodes(self, state: Conditioned, x: Float[AnyArray, "b s d"]) -> Marginal:
         """Return mean and covariance of a single field among the nodes of each region."""
         model, (source, task) = unwrap(self), (None, self.processes[0][1])
         found = posterior_at_nodes(state, model.kernel, x, model.solver.rule)
@@ -178,7 +237,7 @@ class LinearModel(eqx.Module, PlainModel):
         """Return the parameters' values by name, in the user's units."""
         return {name: np.asarray(value) for name, value in self.values(scaling).items()}
 
-    def account(self, state: Posterior) -> str:
+    def account(self, state: Conditioned) -> str:
         """Say how the posterior is held, and how well."""
         made = self.readout.account(len(self.solver.kernels))
         return made + self.solver.account(state) + self.noise.account()
@@ -234,10 +293,16 @@ class LinearModel(eqx.Module, PlainModel):
         return placed.with_q(Sites(real(np.asarray(best.shift)), real(np.asarray(root))))
 
 
-@eqx.filter_jit
+@Compiled
+def _gathered(model: LinearModel, records: Records) -> Any:
+    model = unwrap(model)
+    return model.solver.gather(model.readings(records))
+
+
+@Compiled
 def _moments(
     model: LinearModel,
-    state: Posterior,
+    state: Conditioned,
     support: Support,
     task: str,
     source: str | None,

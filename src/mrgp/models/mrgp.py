@@ -9,35 +9,52 @@ import numpy as np
 from mrgp._types import float64
 from mrgp.data import Dataset, Frame, Scaling, as_seed
 from mrgp.gp import Collapsed, Exact, Inducing, Solver, needs_nodes, start_locations
-from mrgp.kernels import Binding, Kernel, Matern32
+from mrgp.kernels import Binding, Kernel
+from mrgp.links import Link, inverse, slope
+from mrgp.models.along import along_time
 from mrgp.models.arguments import check_choices, check_kernels, check_rule
-from mrgp.models.contract import PlainRecipe, Sketch, refuse_likelihoods
+from mrgp.models.contract import PlainRecipe, Sketch
+from mrgp.models.defaults import default_kernel, largest_variance, plain_kernel
+from mrgp.models.effects import with_effects
 from mrgp.models.linear import LinearModel, prior_q
+from mrgp.models.linked import Linked
+from mrgp.models.linking import level_of, link_of, linked_locations, refuse_white
 from mrgp.models.noise import Diagonal
 from mrgp.models.readouts import OneField
+from mrgp.models.sited import Sited
 from mrgp.parameters import LogNormal, Parameter, fixed, positive, real, unwrap
 from mrgp.supports import DEFAULT_RULE, Geometry, Rule
 
-Method = Literal["auto", "exact", "collapsed", "svgp"]
-Bias = Literal["none", "offset", "affine"]
+Method = Literal["auto", "exact", "markov", "collapsed", "svgp"]
+Bias = Literal["none", "offset", "affine", "ratio"]
 Mean = Literal["zero", "constant", "linear"]
 
 EXACT_LIMIT = 1500
 COLLAPSED_LIMIT = 20_000
 EXACT_NODE_PAIRS = 9_000_000
 RATIO_LOG_SD = 1.0
+SPREAD, SPREAD_LOG_SD = 0.7, 0.7
+SHIFTED, STRETCHED = ("offset", "affine"), ("affine", "ratio")
 
 
 @dataclasses.dataclass(frozen=True)
 class MRGP(PlainRecipe):
     """The multi-resolution GP: one latent field observed by every source through its own support.
 
-    `method` is "exact", "collapsed" (sparse, by inducing inputs) or "svgp" (sparse, trained on
-    minibatches, for data of any size); "auto" takes them in this order as the data grow, and
-    leaves exact out where `inducing` is given. `bias` lets every source but the `target` (default:
-    the first) report c + L f ("offset") or c + r L f ("affine"). `noise` maps sources to noise
-    variances, as numbers to start from or as parameters with priors, such as
+    `method` is "exact", "markov" (exact as well, along time, for kernels that are Markov there),
+    "collapsed" (sparse, by inducing inputs) or "svgp" (sparse, trained on minibatches, for data of
+    any size); "auto" takes "markov" where it applies and is cheaper than "exact", and otherwise
+    one of the others as the data grow; with `inducing` it is sparse. `bias` lets every source but
+    the `target` (default: the first) report c + L f ("offset"), c + r L f ("affine") or r L f
+    ("ratio"). `link` is that of the field to f: under "log", "square" or "probit" the field is
+    positive, or a probability, and it is the field that regions average; "auto" goes by the
+    sources' likelihoods. `noise` maps sources to noise variances, as numbers to start from or as
+    parameters with priors, such as
     `mrgp.positive(0.1, mrgp.LogNormal(0.1, 1.0))`. `priors=False` switches the default priors off.
+
+    Without a `kernel`, it is Matern-3/2: of the distance in a space (lon and lat, x and y), times
+    one of each other input. Covariates that no kernel names by `dims=` enter as effects: levels of
+    categories, and slopes of numbers (`fit.effects()`).
 
     >>> MRGP(bias="affine").bias
     'affine'
@@ -52,13 +69,16 @@ class MRGP(PlainRecipe):
     priors: bool = True
     quadrature: Any = DEFAULT_RULE
     noise: Any = None
+    link: str = "auto"
 
     def __post_init__(self) -> None:
-        check_choices(self, method=Method, bias=Bias, mean=Mean)
+        check_choices(self, method=Method, bias=Bias, mean=Mean, link=Literal["auto", Link])
         check_kernels(self, "kernel")
         Inducing.parse(self.inducing)
-        if self.method == "exact" and self.inducing is not None:
-            raise ValueError('MRGP: inducing= has no use with method="exact"; leave one out.')
+        if self.method in ("exact", "markov") and self.inducing is not None:
+            raise ValueError(
+                f'MRGP: inducing= has no use with method="{self.method}"; leave one out.'
+            )
         self._check_noise()
         check_rule(self)
 
@@ -78,8 +98,14 @@ class MRGP(PlainRecipe):
                     f" parameter such as mrgp.positive(0.1); got {value!r}."
                 )
 
+    def frame(self, data: Dataset) -> Frame:
+        """Centre inputs, and values where the field has no link."""
+        return Frame.of(data, shifted=link_of(self.link, data) == "identity")
+
     @float64
-    def build(self, data: Dataset, key: Any = 0, frame: Frame | None = None) -> LinearModel:
+    def build(
+        self, data: Dataset, key: Any = 0, frame: Frame | None = None
+    ) -> LinearModel | Sited | Linked:
         """Make the model for a dataset of one task, with starting values and priors."""
         if len(data.tasks) != 1:
             raise ValueError(
@@ -88,25 +114,76 @@ class MRGP(PlainRecipe):
             )
         target = self.target_of(data)
         self._check_sources(data)
-        scaling, geometry = frame or Frame.of(data)
+        link, frame = link_of(self.link, data), frame or self.frame(data)
+        if link != "identity":
+            return self._linked(data, frame, link, key)
+        scaling, geometry = frame
         spread = float(scaling.scale[0])
-        kernel = Matern32(product=True) if self.kernel is None else self.kernel
-        bound = kernel.bind(Binding(geometry, spread**2, self.priors))
+        kernel = self.kernel or default_kernel(data, geometry, self.quadrature)
+        kernel, geometry = with_effects(kernel, data, geometry, spread)
+        most = largest_variance(data, geometry, spread)
+        bound = kernel.bind(Binding(geometry, spread**2, self.priors, largest=most))
         others = [source for source in data.sources if source != target]
         solver = self._solver(data, scaling, bound, key)
-        refuse_likelihoods(solver, data, "MRGP")
-        return LinearModel(
+        model = LinearModel(
             solver=solver,
             readout=OneField(
                 mean=self._start_mean(geometry, spread, float(scaling.offset[0])),
-                offset={s: real(0.0, scale=spread) for s in others if self.bias != "none"},
-                ratios={s: self._start_ratio() for s in others if self.bias == "affine"},
+                offset={s: real(0.0, scale=spread) for s in others if self.bias in SHIFTED},
+                ratios={s: self._start_ratio() for s in others if self.bias in STRETCHED},
                 target=target,
             ),
             noise=Diagonal.of(data, scaling, self.priors, self.noise),
             processes=data.processes,
             inputs=data.inputs,
         )
+        return model if all(o.conjugate for o in data) else Sited(model)
+
+    def _linked(self, data: Dataset, frame: Frame, link: Link, key: Any) -> Linked:
+        """Make the model of a field behind a link."""
+        if self.bias in SHIFTED:
+            raise ValueError(
+                f"MRGP: bias={self.bias!r} shifts a field that link={link!r} keeps positive; a"
+                ' source may report a multiple of it, with bias="ratio".'
+            )
+        if self.bias == "ratio" and link == "probit":
+            raise ValueError("MRGP: probabilities have no bias; leave bias= out.")
+        if self.method in ("collapsed", "markov"):
+            raise ValueError(
+                f"MRGP: method={self.method!r} has no closed form for link={link!r}; leave method="
+                " out."
+            )
+        scaling, geometry = frame
+        level, target = level_of(data), self.target_of(data)
+        spread = SPREAD * level / slope(link, level)
+        kernel = self.kernel or plain_kernel(data, geometry, self.quadrature)
+        refuse_white(kernel, data, "MRGP")
+        kernel, geometry = with_effects(kernel, data, geometry, spread)
+        bound = kernel.bind(Binding(geometry, spread**2, self.priors, log_sd=SPREAD_LOG_SD))
+        others = [source for source in data.sources if source != target]
+        start = inverse(link, level) - (0.5 * spread**2 if link == "log" else 0.0)
+        mean = self._start_mean(geometry, spread, 0.0, start)
+        return Linked(
+            kernels=(bound,),
+            locations=linked_locations(
+                self.inducing, data, scaling, unwrap(bound), key, self._every_node()
+            ),
+            readout=OneField(
+                mean=mean,
+                offset={},
+                ratios={s: self._start_ratio() for s in others if self.bias == "ratio"},
+                target=target,
+            ),
+            noise=Diagonal.of(data, scaling, self.priors, self.noise),
+            link=link,
+            likelihoods=tuple(o.likelihood for o in data),
+            processes=data.processes,
+            inputs=data.inputs,
+            rule=self.quadrature,
+        )
+
+    def _every_node(self) -> Rule | None:
+        return self.quadrature if self.method == "exact" else None
 
     def sketch(self, data: Dataset) -> Sketch:
         """Return one field, and which sources have a bias."""
@@ -122,13 +199,17 @@ class MRGP(PlainRecipe):
             )
         return self.target
 
-    def _start_mean(self, geometry: Geometry, spread: float, level: float) -> Parameter:
+    def _start_mean(
+        self, geometry: Geometry, spread: float, level: float, start: float = 0.0
+    ) -> Parameter:
         if self.mean == "zero":
             # Values are centred at their level: a zero mean lies that much below.
             return fixed(np.array([-level]))
-        scales = np.concatenate([[spread], spread / geometry.extent])
+        # Covariates, which come last, have effects instead of slopes.
+        scales = np.concatenate([[spread], spread / geometry.extent[list(geometry.open)]])
         count = 1 if self.mean == "constant" else len(scales)
-        return real(np.zeros(count), scale=scales[:count])
+        origin = np.concatenate([[start], np.zeros(count - 1)])
+        return real(origin, scale=scales[:count])
 
     def _check_sources(self, data: Dataset) -> None:
         for source in self.noise or ():
@@ -148,13 +229,26 @@ class MRGP(PlainRecipe):
         return self.method == "svgp" or (self.method == "auto" and count > COLLAPSED_LIMIT)
 
     def _solver(self, data: Dataset, scaling: Scaling, kernel: Kernel, key: Any) -> Solver:
+        gaussian = all(o.conjugate for o in data)
+        if self.method == "markov" and not gaussian:
+            odd = next(o for o in data if not o.conjugate)
+            raise ValueError(
+                f'{odd.label}: method="markov" takes Gaussian values without limits; take'
+                ' method="exact" or "collapsed" for others.'
+            )
+        wanted = self.method == "markov"
+        if wanted or (self.method == "auto" and self.inducing is None and gaussian):
+            along = along_time((kernel,), data, self.quadrature, wanted)
+            if along is not None:
+                return along
         small = self.inducing is None and exact_is_cheap(data, unwrap(kernel), self.quadrature)
         if self.method == "exact" or (self.method == "auto" and small):
             return Exact((kernel,), rule=self.quadrature)
         supports = tuple(o.dropna().support.shift(scaling.centre) for o in data)
         inducing = Inducing.parse(self.inducing)
         placed = start_locations(inducing, supports, scaling.centre, unwrap(kernel), as_seed(key))
-        q = prior_q(placed.raw.shape[0]) if self.goes_by_minibatches(data) else None
+        batches = self.goes_by_minibatches(data) and gaussian
+        q = prior_q(placed.raw.shape[0]) if batches else None
         return Collapsed((kernel,), placed, q, rule=self.quadrature)
 
 

@@ -4,13 +4,12 @@ import dataclasses
 from typing import Any, Literal
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from mrgp._types import float64
+from mrgp._compiled import Compiled
+from mrgp._types import float64, to_numpy
 from mrgp.data import Dataset, Frame, Scaling, as_seed
-from mrgp.gp import Collapsed, EntropyBound, Exact, Inducing, Moments, start_locations
+from mrgp.gp import Collapsed, EntropyBound, Exact, Inducing, Moments, Solver, start_locations
 from mrgp.kernels import (
     RBF,
     Binding,
@@ -21,8 +20,11 @@ from mrgp.kernels import (
     has_white,
     single_kernels,
 )
+from mrgp.models.along import along_time
+from mrgp.models.answers import as_arrays
+from mrgp.models.approximate import refuse_likelihoods
 from mrgp.models.arguments import check_choices, check_kernels, check_rule, check_whole
-from mrgp.models.contract import Fitted, PlainRecipe, Sketch, refuse_likelihoods
+from mrgp.models.contract import Fitted, PlainRecipe, Sketch
 from mrgp.models.factors import Factors, prior_q, spread_q, trained_q
 from mrgp.models.linear import LinearModel
 from mrgp.models.mrgp import exact_is_cheap
@@ -41,6 +43,7 @@ from mrgp.parameters import (
 from mrgp.supports import DEFAULT_RULE, Geometry
 
 Mean = Literal["zero", "constant"]
+Method = Literal["auto", "exact", "markov", "collapsed"]
 
 MOST_LATENTS = 3
 FEW_F, MANY_F = 150, 200
@@ -60,8 +63,10 @@ class MRGPRN(PlainRecipe):
     Task p is sum_q W_pq f_q, where weights and latent functions are all GPs, so that the mixing of
     tasks may change over the inputs; every source sees its task through its own support.
     `kernel_w="constant"` makes the weights constants, the linear coregionalised model, which is
-    solved exactly. `positive=True` mixes with exp(W). Each kernel is one for all, or a list with
-    one for each latent function; the default weights are a constant plus a slow variation. The
+    solved by `method`: "exact", "markov" (exact along time), "collapsed" (sparse), or the one of
+    these that suits the data ("auto"), as in `MRGP`. `positive=True` mixes with exp(W).
+    Each kernel is one for all, or a list with one for each latent function; the default weights are
+    a constant plus a slow variation. The
     posterior is a mixture of `components` Gaussians, its entropy bounded after Bhattacharyya, or
     as in the paper (`entropy="paper"`); each is a product over latent functions and weights, or,
     with `coupled=True`, keeps the covariances among latent functions and among the weights of a
@@ -82,11 +87,12 @@ class MRGPRN(PlainRecipe):
     mean: str = "constant"
     entropy: Any = "bhattacharyya"
     schedule: Any = "joint"
+    method: str = "auto"
     priors: bool = True
     quadrature: Any = DEFAULT_RULE
 
     def __post_init__(self) -> None:
-        check_choices(self, mean=Mean, entropy=EntropyBound, schedule=Schedule)
+        check_choices(self, mean=Mean, method=Method, entropy=EntropyBound, schedule=Schedule)
         if self.latents is not None:
             check_whole(self, "latents")
         check_whole(self, "components")
@@ -98,6 +104,7 @@ class MRGPRN(PlainRecipe):
             self._check_constant()
         else:
             self._check_kernels("kernel_w")
+            self._check_method()
         Inducing.parse(self.inducing_f)
         Inducing.parse(self.inducing_w)
         check_rule(self)
@@ -123,11 +130,22 @@ class MRGPRN(PlainRecipe):
                 f'MRGPRN: kernel_w= is a kernel, a list of kernels, or "constant"; got'
                 f" {self.kernel_w!r}."
             )
+        if self.method in ("exact", "markov") and self.inducing_f is not None:
+            raise ValueError(
+                f'MRGPRN: inducing_f= has no use with method="{self.method}"; leave one out.'
+            )
         given = [name for name, usual in _of_networks().items() if getattr(self, name) != usual]
         if given:
             raise ValueError(
                 f'MRGPRN: kernel_w="constant" has a Gaussian posterior, in which {given[0]}= has'
                 " no meaning; leave it out."
+            )
+
+    def _check_method(self) -> None:
+        if self.method != "auto":
+            raise ValueError(
+                f'MRGPRN: method="{self.method}" is for constant weights, kernel_w="constant"; a'
+                " network of varying weights always has inducing inputs. Leave it out."
             )
 
     @property
@@ -151,7 +169,7 @@ class MRGPRN(PlainRecipe):
         """Make the model for a dataset, with starting values and priors."""
         frame = frame or Frame.of(data)
         linear = self._linear(data, frame, as_seed(key))
-        refuse_likelihoods(linear.solver, data, "MRGPRN")
+        refuse_likelihoods(data, "MRGPRN")
         if self.kernel_w == "constant":
             return linear
         return self._network(data, linear, frame, as_seed(key))
@@ -159,11 +177,9 @@ class MRGPRN(PlainRecipe):
     def _linear(self, data: Dataset, frame: Frame, seed: int) -> LinearModel:
         latents = self.latents_of(data)
         kernels = self._kernels_f(latents, frame.geometry)
-        affordable = all(exact_is_cheap(data, unwrap(k), self.quadrature) for k in kernels)
-        solver: Exact | Collapsed = Exact(kernels, rule=self.quadrature)
-        if self.kernel_w == "constant" and not (affordable and self.inducing_f is None):
-            locations = self._locate_f(data, frame.scaling, kernels[0], seed)
-            solver = Collapsed(kernels, locations, rule=self.quadrature)
+        solver: Solver = Exact(kernels, rule=self.quadrature)
+        if self.kernel_w == "constant":
+            solver = self._solver(data, frame.scaling, kernels, seed)
         weights = self._start_weights(len(data.tasks), latents)
         return LinearModel(
             solver=solver,
@@ -172,6 +188,21 @@ class MRGPRN(PlainRecipe):
             processes=data.processes,
             inputs=data.inputs,
         )
+
+    def _solver(
+        self, data: Dataset, scaling: Scaling, kernels: tuple[Kernel, ...], seed: int
+    ) -> Solver:
+        """Return how constant weights are solved: as `method` says, or as suits the data."""
+        free = self.method == "auto" and self.inducing_f is None
+        if free or self.method == "markov":
+            along = along_time(kernels, data, self.quadrature, self.method == "markov")
+            if along is not None:
+                return along
+        cheap = free and all(exact_is_cheap(data, unwrap(k), self.quadrature) for k in kernels)
+        if cheap or self.method == "exact":
+            return Exact(kernels, rule=self.quadrature)
+        locations = self._locate_f(data, scaling, kernels[0], seed)
+        return Collapsed(kernels, locations, rule=self.quadrature)
 
     def _network(self, data: Dataset, linear: Any, frame: Frame, seed: int) -> Network:
         kernels = linear.solver.kernels
@@ -299,20 +330,17 @@ def begin(network: Network, linear: Any) -> Network:
         levels=linear.readout.levels,
         noise=linear.noise,
     )
-    model, mixing = unwrap(network), jnp.asarray(unwrap(linear.readout.weights))
-    levels = jnp.log(mixing) if network.positive else mixing
-    whiten = _whiteners(jax.tree.map(jnp.asarray, network))
+    mixing = np.asarray(linear.readout.weights.value)
+    levels = np.log(mixing) if network.positive else mixing
+    whiten = to_numpy(_whiteners(as_arrays(network), effort="least"))
 
     def weights(task: int, group: tuple[int, ...]) -> Moments:
-        means = [
-            whiten.w[task][i] @ jnp.full(model.locations_w.shape[0], levels[task, i]) for i in group
-        ]
-        mean = jnp.concatenate(means)
-        return Moments(mean, START_VARIANCE * jnp.eye(len(mean)))
+        mean = np.concatenate([whiten.w[task][i].sum(1) * levels[task, i] for i in group])
+        return Moments(mean, START_VARIANCE * np.eye(len(mean)))
 
     def prior(group: tuple[int, ...]) -> Moments:
-        size = len(group) * model.locations_f.shape[0]
-        return Moments(jnp.zeros(size), jnp.eye(size))
+        size = len(group) * network.locations_f.raw.shape[0]
+        return Moments(np.zeros(size), np.eye(size))
 
     q = Factors(
         tuple(prior(g) for g in network.groups),
@@ -321,7 +349,7 @@ def begin(network: Network, linear: Any) -> Network:
     return network.with_q(trained_q(q))
 
 
-@eqx.filter_jit
+@Compiled
 def _whiteners(network: Network) -> Factors:
     # Compiled as one: step by step, the loops inside a Cholesky would be compiled at every call.
     return unwrap(network).whiteners()

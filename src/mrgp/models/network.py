@@ -9,10 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.special import softmax
 
+from mrgp._compiled import Compiled, Effort, effort_of
 from mrgp._linalg import whitener
 from mrgp.data import Records, Scaling
-from mrgp.gp import EntropyBound, Mixture, Smoother, smoother_of, too_few_nodes
+from mrgp.gp import EntropyBound, Mixture, Smoother, for_each, smoother_of, too_few_nodes
 from mrgp.kernels import kernel_parameters
 from mrgp.models.aggregates import Aggregates
 from mrgp.models.answers import Components, Question, as_arrays, check_joint, columns_of, in_chunks
@@ -82,6 +84,11 @@ class Network(eqx.Module, PlainModel):
         return self
 
     @property
+    def masks(self) -> bool:
+        """Rows of no weight say nothing."""
+        return True
+
+    @property
     def coupling(self) -> tuple[Any, ...]:
         """Nothing: each source alone has a q of the weights of its own."""
         return ()
@@ -106,7 +113,7 @@ class Network(eqx.Module, PlainModel):
             mean, variance = seen.of_component(q, process[1], record.support)
             noise = model.noise.of_rows(process, record)
             rows = record.likelihood.expected_log_prob(record.y, mean, variance, noise)
-            total += jnp.sum(jnp.asarray(record.weight) * rows)
+            total += jnp.sum(record.weights * rows)
         return total
 
     def aggregates(self, whiten: Factors | None = None) -> Aggregates:
@@ -116,13 +123,13 @@ class Network(eqx.Module, PlainModel):
     def whiteners(self) -> Factors:
         """Return what turns the inducing variables of each factor white (of an unwrapped model)."""
 
-        def white(kernel: Any, z: Any) -> Array:
-            return whitener(kernel.cross(z, z))
+        def white(kernels: Any, z: Any) -> tuple[Array, ...]:
+            return tuple(for_each(lambda kernel: whitener(kernel.cross(z, z)), kernels))
 
-        return Factors(
-            tuple(white(k, self.locations_f) for k in self.kernels_f),
-            tuple(tuple(white(k, self.locations_w) for k in row) for row in self.kernels_w),
-        )
+        number = len(self.kernels_f)
+        flat = white([k for row in self.kernels_w for k in row], self.locations_w)
+        rows = tuple(flat[i : i + number] for i in range(0, len(flat), number))
+        return Factors(white(self.kernels_f, self.locations_f), rows)
 
     @property
     def natural_rate(self) -> float:
@@ -199,20 +206,30 @@ class Network(eqx.Module, PlainModel):
             return Components.gaussian(*_joint(model, held, as_arrays(support), asked.task))
         samples = DRAWS if asked.samples is None else int(asked.samples)
         columns = columns_of(state)
+
+        def effort(part: Support) -> Effort:
+            return effort_of(len(part), once=True)
+
         mean, variance = in_chunks(
-            lambda part: _moments(model, held, part, asked.task), support, columns
+            lambda part: _moments(model, held, part, asked.task, effort=effort(part)),
+            support,
+            columns,
         )
         if samples == 0:
             return Components.gaussian(mean, variance)
-        draws = model.base_draws(asked.key, samples)
+        draws = as_arrays(self.base_draws(asked.key, samples))
         means, variances = in_chunks(
-            lambda part: _mixture(model, held, part, asked.task, draws), support, columns
+            lambda part: _mixture(model, held, part, asked.task, draws, effort=effort(part)),
+            support,
+            columns,
         )
-        weights = np.repeat(np.asarray(state.q.weights) / samples, samples)
+        weights = np.repeat(softmax(state.q.logits) / samples, samples)
         weights = np.broadcast_to(weights, means.shape)
         return _with_moments(weights, means, variances, mean, variance)
 
-    def base_draws(self, key: Array, samples: int) -> tuple[tuple[Float[Array, "k j m"], ...], ...]:
+    def base_draws(
+        self, key: Array, samples: int
+    ) -> tuple[tuple[Float[np.ndarray, "k j m"], ...], ...]:
         """Return standard normal numbers for the inducing variables of every weight.
 
         Draws come in pairs of a draw and its negative. They belong to the model: a region
@@ -220,8 +237,8 @@ class Network(eqx.Module, PlainModel):
         """
         k, m = self.q.logits.raw.shape[0], self.locations_w.raw.shape[0]
         p, half = len(self.levels.names), -(-samples // 2)
-        normals = jax.random.normal(key, (p, k, half, self.latents, m), float)
-        both = jnp.concatenate([normals, -normals], 2)[:, :, :samples]
+        normals = np.asarray(jax.random.normal(key, (p, k, half, self.latents, m), float))
+        both = np.concatenate([normals, -normals], 2)[:, :, :samples]
         return tuple(
             tuple(task[:, :, np.array(g)].reshape(k, samples, -1) for g in self.groups)
             for task in both
@@ -272,17 +289,17 @@ class Network(eqx.Module, PlainModel):
             )
 
 
-@eqx.filter_jit
+@Compiled
 def _moments(model: Network, state: NetworkPosterior, support: Support, task: str) -> Any:
     return unwrap(model).aggregates(state.whiten).moments(state.q, task, support)
 
 
-@eqx.filter_jit
+@Compiled
 def _joint(model: Network, state: NetworkPosterior, support: Support, task: str) -> Any:
     return unwrap(model).aggregates(state.whiten).joint(state.q, task, support)
 
 
-@eqx.filter_jit
+@Compiled
 def _mixture(
     model: Network, state: NetworkPosterior, support: Support, task: str, draws: Any
 ) -> Any:

@@ -17,6 +17,8 @@ from mrgp.parameters import LogNormal, Parameter, positive, stretched
 NOISE_SHARE = 0.1
 NOISE_LOG_SD = 2.0
 NOISE_FLOOR = 1e-6
+OWN = {"dispersion": (10.0, 1.5), "shape": (5.0, 1.5), "log_variance": (0.1, 2.0)}
+"""Median and log-sd of what likelihoods have in place of a noise variance."""
 
 Errors = tuple[list[Float[Array, " _"]], Float[Array, "n n"] | None]
 
@@ -35,6 +37,7 @@ class Diagonal(eqx.Module):
 
     learned: dict[Process, Any]
     known: dict[Process, Float[AnyArray, ""]]
+    names: tuple[tuple[Process, str], ...] = eqx.field(static=True, default=())
 
     @classmethod
     def of(
@@ -42,7 +45,14 @@ class Diagonal(eqx.Module):
     ) -> "Diagonal":
         """Start at a tenth of the variance of the data, or at what is given by source."""
         learned, known = {}, {}
+        names = tuple((o.process, o.likelihood.own) for o in data if o.likelihood.own in OWN)
         for o in data:
+            if o.likelihood.own is None:
+                known[o.process] = np.ones(())
+                continue
+            if o.likelihood.own in OWN:
+                learned[o.process] = start_own(o.likelihood.own, priors, (given or {}).get(o.name))
+                continue
             if o.noise_variance is not None:
                 known[o.process] = np.asarray(o.noise_variance[o.observed].mean())
                 continue
@@ -52,7 +62,7 @@ class Diagonal(eqx.Module):
             if not isinstance(value, Parameter):
                 value = stretched(usual, float(value) / float(usual.value))
             learned[o.process] = value
-        return cls(learned, known)
+        return cls(learned, known, names)
 
     def errors(self, processes: Sequence[Process], records: Records) -> Errors:
         """Return the noise variance of every value; no errors are shared."""
@@ -61,7 +71,9 @@ class Diagonal(eqx.Module):
 
     def of_rows(self, process: Process, record: Record) -> Float[Array, " n"]:
         """Return the noise variance of every row of a process."""
-        given = record.noise_variance
+        given = record.noise_variance if record.trials is None else record.trials
+        if given is None and process in self.known:
+            given = self.known[process]
         noise = self.learned[process] if given is None else given
         return jnp.broadcast_to(jnp.asarray(noise), record.y.shape)
 
@@ -81,7 +93,8 @@ class Diagonal(eqx.Module):
 
     def named(self, label: Callable[[Process], str]) -> dict[str, Parameter]:
         """Return the variances to learn, by name."""
-        return {f"noise_variance[{label(p)}]": v for p, v in self.learned.items()}
+        own = dict(self.names)
+        return {f"{own.get(p, 'noise_variance')}[{label(p)}]": v for p, v in self.learned.items()}
 
     def account(self) -> str:
         """Say nothing: independent noise is what one expects."""
@@ -158,6 +171,16 @@ def start_noise(spread: float, priors: bool) -> Parameter:
     typical = np.asarray(NOISE_SHARE * spread**2)
     prior = LogNormal(typical, np.asarray(NOISE_LOG_SD)) if priors else None
     return positive(typical, prior, floor=NOISE_FLOOR * spread**2, scale=typical)
+
+
+def start_own(name: str, priors: bool, given: Any = None) -> Parameter:
+    """Start the parameter that a likelihood has in place of a noise variance."""
+    if isinstance(given, Parameter):
+        return given
+    typical, log_sd = OWN[name]
+    prior = LogNormal(np.asarray(typical), np.asarray(log_sd)) if priors else None
+    start = positive(typical, prior, floor=NOISE_FLOOR * typical, scale=typical)
+    return start if given is None else stretched(start, float(given) / typical)
 
 
 def typical_total(observations: Observations) -> float:

@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jax.scipy.special import ndtri
 from jaxtyping import Array, Float
+from scipy.special import ndtri
 
 from mrgp._types import AnyArray, to_numpy
 from mrgp.data import Record, Scaling
-from mrgp.gp import Collapsed, Inducing, Posterior, Sites, node_roots, start_locations
+from mrgp.gp import Collapsed, Conditioned, Inducing, Sites, node_roots, start_locations
 from mrgp.models.answers import as_arrays
 from mrgp.models.contract import Process
 from mrgp.models.linear import LinearModel
@@ -73,7 +73,7 @@ class Outcome(NamedTuple):
         return self.mean + (root @ normals[:, None, :, None])[..., 0]
 
 
-States = dict[str, Posterior]
+States = dict[str, Conditioned]
 """The posterior of every part, by the name of its branch."""
 
 
@@ -108,7 +108,7 @@ class Part(eqx.Module):
         """Return a record of the data in the part's own coordinates."""
         support = record.support.affine(jnp.ones_like(self.scaling.centre), -self.scaling.centre)
         y = jnp.asarray(record.y) - self.level * jnp.asarray(support.total)
-        return dataclasses.replace(record, support=support, y=y)
+        return dataclasses.replace(record, support=support, y=y, lattice=None)
 
     @property
     def has_sites(self) -> bool:
@@ -137,7 +137,7 @@ class Part(eqx.Module):
         """Return nodes in the part's own coordinates."""
         return x - self.scaling.centre[None, None, :]
 
-    def at_nodes(self, state: Posterior, x: Float[Array, "b s d"]) -> Outcome:
+    def at_nodes(self, state: Conditioned, x: Float[Array, "b s d"]) -> Outcome:
         """Return what a base says at nodes."""
         found = self.gp.at_nodes(state, self.centred(x))
         return Outcome(found.mean[None] + self.level, found.covariance[None])
@@ -148,7 +148,7 @@ class Part(eqx.Module):
         return unwrap(self.gp.kernel).pair(centred, centred)
 
     def after(
-        self, state: Posterior, h: Float[Array, "j b s"], x: Float[Array, "b s k"]
+        self, state: Conditioned, h: Float[Array, "j b s"], x: Float[Array, "b s k"]
     ) -> Outcome:
         """Return what a layer says at nodes, for each path of its parent."""
         paths, b, s = h.shape
@@ -196,7 +196,7 @@ class LayerMap(NamedTuple):
 
 @eqx.filter_jit
 def _mapped(
-    part: Part, state: Posterior, h: Float[Array, "1 n 1"], beside: Float[Array, "n 1 b"]
+    part: Part, state: Conditioned, h: Float[Array, "1 n 1"], beside: Float[Array, "n 1 b"]
 ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
     found = part.after(state, h, beside)
     variance = found.covariance[0, :, 0, 0] - jnp.asarray(part.excess)
@@ -253,7 +253,7 @@ def normals(key: Array, name: str, paths: int, nodes: int) -> Float[Array, "j s"
 
 @eqx.filter_jit
 def _ordered(key: Array, paths: int, nodes: int) -> Float[Array, "j s"]:
-    quantiles = ndtri((jnp.arange(paths, dtype=float) + 0.5) / paths)
-    quantiles = quantiles / jnp.maximum(jnp.std(quantiles), 1e-12) if paths > 1 else quantiles
+    quantiles = ndtri((np.arange(paths) + 0.5) / paths)
+    quantiles = quantiles / max(float(np.std(quantiles)), 1e-12) if paths > 1 else quantiles
     order = jax.vmap(lambda s: jax.random.permutation(jax.random.fold_in(key, s), paths))
-    return quantiles[order(jnp.arange(nodes))].T
+    return jnp.asarray(quantiles)[order(jnp.arange(nodes))].T

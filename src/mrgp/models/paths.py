@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
 from mrgp.gp import map_rows, nodes_of, rows_at_a_time
-from mrgp.models.answers import Components
+from mrgp.models.answers import Components, columns_of
 from mrgp.models.mixing import by_precision, in_order, reliability, slices
 from mrgp.models.parts import Blend, Outcome, States, normals
 from mrgp.supports import Support
@@ -130,7 +130,7 @@ class Paths(eqx.Module):
                 },
             )
 
-        widest = max(state.alpha.shape[0] for state in self.states.values())
+        widest = max(columns_of(state) for state in self.states.values())
         width = x.shape[1] * (2 * widest + self.count * (widest + x.shape[1]))
         rows = (x, weights) if given is None else (x, weights, given)
         return map_rows(chunk, rows, rows_at_a_time(width))

@@ -35,7 +35,7 @@ class OneField(eqx.Module):
     @property
     def coupling(self) -> tuple[Any, ...]:
         """Biases, which are between sources."""
-        return (self.offset, self.ratios) if self.offset else ()
+        return (self.offset, self.ratios) if self.offset or self.ratios else ()
 
     def ratio(self, source: str | None, task: str) -> Float[Array, " 1"]:
         """Return r of a source."""
@@ -72,7 +72,7 @@ class OneField(eqx.Module):
         mean = jnp.asarray(self.mean.value)
         constant, slopes = mean[:1], mean[1:]
         if len(slopes):
-            level = level - slopes @ jnp.asarray(scaling.centre)
+            level = level - slopes @ jnp.asarray(scaling.centre)[: len(slopes)]
             found["mean.slope"] = slopes
         return found | {"mean.constant": level + constant.sum()}
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from mrgp._compiled import Compiled, effort_of
 from mrgp._types import AnyArray
 from mrgp.data import Record, Records, Scaling
 from mrgp.gp import nodes_of
@@ -99,7 +100,7 @@ class Tree(eqx.Module, PlainModel):
         if branch.parent is None:
             return part.record(record)
         rows: Any = part.rows
-        seen = dataclasses.replace(record.take(rows), shapes=None)
+        seen = dataclasses.replace(record.take(rows), shapes=None, lattice=None)
         return part.record(self.layer_data(states, branch, seen, part.slope))
 
     def layer_data(
@@ -114,15 +115,21 @@ class Tree(eqx.Module, PlainModel):
         """Return the paths with which layers are trained."""
         return Paths(self, states, self.key, self.samples)
 
+    def of_any_size(self, states: States) -> tuple["Tree", States]:
+        """Return tree and posteriors for code that is compiled once for many sizes of data."""
+        parts = {name: dataclasses.replace(p, rows=None) for name, p in self.parts.items()}
+        held = {name: state.filled() for name, state in states.items()}
+        return dataclasses.replace(self, parts=parts), held
+
     def predict(self, state: States, support: Support, asked: Question) -> Components:
         """Return a mixture over experts and paths through the tree, with experts beside it."""
         count = self.samples if asked.samples is None else max(int(asked.samples), 1)
-        tree, held = as_arrays((self, state))
+        tree, held = as_arrays(self.of_any_size(state))
 
         def answer(part: Support) -> Any:
             given = as_arrays(self.asked(part, asked.task, asked.source))
-            paths = tree, held, asked.key, count
-            return _answer(paths, part, asked.task, asked.source, asked.joint, given)
+            paths, effort = (tree, held, asked.key, count), effort_of(len(part), once=True)
+            return _answer(paths, part, asked.task, asked.source, asked.joint, given, effort=effort)
 
         if not asked.joint:
             found = in_chunks(answer, support, columns_of(state))
@@ -221,7 +228,7 @@ class Tree(eqx.Module, PlainModel):
         )
 
 
-@eqx.filter_jit
+@Compiled
 def _answer(
     paths: Any, support: Support, task: str, source: str | None, joint: bool, given: Any
 ) -> Any:

@@ -2,13 +2,13 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from mrgp.plotting.panels import Axes
-from mrgp.supports import Axis, Support
+from mrgp.supports import Axis, Side, Support
 
 Vector = Float[np.ndarray, " n"]
 DAY = 86400.0
@@ -24,18 +24,8 @@ PAIRS = (
 )
 
 
-class Coordinate(NamedTuple):
+class Coordinate(Side):
     """One input of some regions, from `lower` to `upper`: degrees, days since 1970, or numbers."""
-
-    name: str
-    lower: Vector
-    upper: Vector
-    axis: Axis | None = None
-
-    @property
-    def middle(self) -> Vector:
-        """The middles of the regions."""
-        return 0.5 * (self.lower + self.upper)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -45,7 +35,7 @@ class Coordinate(NamedTuple):
     @property
     def dated(self) -> bool:
         """Whether the numbers are dates."""
-        return self.axis is not None and self.axis.quantity == "time"
+        return self.quantity == "time"
 
     @property
     def label(self) -> str:
@@ -58,10 +48,6 @@ class Coordinate(NamedTuple):
     def distinct(self) -> int:
         """How many different places there are."""
         return count_of([self])
-
-    def take(self, rows: Any) -> "Coordinate":
-        """Return the input of some regions."""
-        return self._replace(lower=self.lower[rows], upper=self.upper[rows])
 
     def words(self, low: float, high: float) -> str:
         """Say a place on this input, or a window."""
@@ -134,12 +120,10 @@ def coordinates(support: Support) -> dict[str, Coordinate]:
     [('hour', [1.0], 1), ('x', [1.0], 1)]
     """
     support = laid_out(support)
-    lower, upper = (np.asarray(side, dtype=np.float64) for side in support.bounds)
     added = {name for field in support.covariates or () for name in field.names}
-    axes = (*(support.axes or ()), *(None,) * support.dimension)
     return {
-        name: Coordinate(name, shown(lower[:, d], axis), shown(upper[:, d], axis), axis)
-        for d, (name, axis) in enumerate(zip(support.input_names, axes, strict=False))
+        name: Coordinate(name, shown(lower, axis), shown(upper, axis), axis)
+        for name, lower, upper, axis in support.sides
         if name not in added
     }
 

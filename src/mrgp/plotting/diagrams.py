@@ -11,7 +11,7 @@ from mrgp.data import Dataset, Observations
 from mrgp.inference import recipe_name
 from mrgp.models import Recipe, Sketch
 from mrgp.plotting.coordinates import with_units
-from mrgp.supports import Boxes, Points, Polygons, Products, Support
+from mrgp.supports import Boxes, Points, Polygons, Support
 
 Kind = Literal["gp", "constant", "sum", "layer", "mixture", "support", "observed"]
 
@@ -94,8 +94,8 @@ def _noun(support: Support) -> str:
         return "point"
     if isinstance(support, Boxes):
         return "interval" if support.dimension == 1 else "box"
-    parts = support.parts if isinstance(support, Products) else (support,)
-    return "polygon" if any(isinstance(part, Polygons) for part in parts) else "region"
+    shaped = any(isinstance(part, Polygons) for part, _ in support.members)
+    return "polygon" if shaped else "region"
 
 
 def _observed(o: Observations) -> str:

@@ -4,17 +4,17 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from mrgp._types import float64
 from mrgp.inference import Adam, Fit
 from mrgp.inference.ascent import CHUNK
-from mrgp.kernels import LeafKernel, Periodic
+from mrgp.kernels import lengthscale_inputs
 from mrgp.plotting.colours import MODEL_COLOURS, source_colours
 from mrgp.plotting.coordinates import with_units
 from mrgp.plotting.functions import set_log
 from mrgp.plotting.panels import WIDTH, Axes
+from mrgp.supports import Spaces
 
 KINDS = ("overview", "history", "noise", "bias", "lengthscales")
 LEAST_RISE = 1e-3
@@ -143,39 +143,31 @@ def noise_sds(fit: Fit) -> list[float]:
 def _lengthscales(fit: Fit) -> Iterator[tuple[str, str, float]]:
     """Yield the lengthscales of all GPs over the inputs: along what, whose, and how long."""
     parameters = fit.parameters()
-    for name, columns in lengthscale_inputs(fit).items():
+    for name, groups in lengthscales_along(fit).items():
         lengths = np.ravel(parameters[name])
-        inputs = [with_units(fit.inputs[d], unit_of(fit, d)) for d in columns] or ["a period"]
-        if len(lengths) == 1:
-            inputs = [", ".join(inputs)]
-        for along, length in zip(inputs, lengths, strict=True):
+        for columns, length in zip(groups, lengths, strict=True):
+            inputs = [with_units(fit.inputs[d], unit_of(fit, d)) for d in columns]
+            along = ", ".join(inputs) or "a period"
             yield along, name.removesuffix(".lengthscale").removesuffix(".kernel"), float(length)
 
 
-def lengthscale_inputs(fit: Fit) -> dict[str, tuple[int, ...]]:
-    """Return the inputs that each lengthscale is along; of a share of a period, none.
+def lengthscales_along(fit: Fit) -> dict[str, Spaces]:
+    """Return the inputs that each number of a lengthscale is along; of a share of a period, none.
 
     Layers of a deep model see values of their parents: their inputs are others.
     """
-    kernels = {id(getattr(kernel, "lengthscale", None)): kernel for kernel in _kernels(fit)}
-    found, named = {}, fit.model.named()
-    for name in fit.parameters():
-        if name.endswith(".lengthscale") and not name.startswith("expert"):
-            kernel = kernels[id(named[name])]
-            found[name] = () if isinstance(kernel, Periodic) else kernel.columns
-    return found
+    known, named = lengthscale_inputs(fit.model), fit.model.named()
+    return {
+        name: known[id(named[name])]
+        for name in fit.parameters()
+        if name.endswith(".lengthscale") and not name.startswith("expert")
+    }
 
 
 def unit_of(fit: Fit, d: int) -> str | None:
     """Return the unit of an input, where the fit knows it."""
     axis = fit.axes[d] if fit.axes is not None and d < len(fit.axes) else None
     return None if axis is None else axis.unit
-
-
-def _kernels(fit: Fit) -> list[LeafKernel]:
-    """Return the kernels of all GPs of a fit, sums and products taken apart."""
-    leaves = jax.tree.leaves(fit.model, is_leaf=lambda node: isinstance(node, LeafKernel))
-    return [leaf for leaf in leaves if isinstance(leaf, LeafKernel)]
 
 
 def _draw_values(axes: Axes, panel: Panel, values: list[Value]) -> None:

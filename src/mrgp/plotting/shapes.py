@@ -10,7 +10,7 @@ from mrgp.plotting.coordinates import Coordinate, Vector, cells_of, coordinates,
 from mrgp.plotting.functions import per_unit
 from mrgp.plotting.panels import Axes
 from mrgp.plotting.slices import EVERYWHERE, Slice
-from mrgp.supports import Nodes, Products, Support
+from mrgp.supports import Nodes, Support
 
 EDGE = "0.8"
 SMALL, LARGE = 9.0, 28.0
@@ -181,10 +181,9 @@ def _part(support: Support, across: Sequence[str]) -> tuple[Support, tuple[int, 
     """
     names = list(support.input_names)
     whole = names.index(across[0]), names.index(across[1])
-    if isinstance(support, Products):
-        for part, inputs in zip(support.parts, support.columns, strict=True):
-            if set(inputs) == set(whole):
-                return part, (inputs.index(whole[0]), inputs.index(whole[1]))
+    for part, inputs in support.members:
+        if set(inputs) == set(whole):
+            return part, (inputs.index(whole[0]), inputs.index(whole[1]))
     return support, whole
 
 

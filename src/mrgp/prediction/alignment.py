@@ -3,12 +3,14 @@
 from mrgp.data import harmonise, rename_inputs
 from mrgp.data.harmony import warn_of_plain_numbers
 from mrgp.prediction.predictor import Predictor
-from mrgp.supports import Support, extend_all, same_fields
+from mrgp.supports import Support, extend_all, recoded
 
 
 def aligned(fit: Predictor, support: Support) -> Support:
     """Return a support as the model has it: in the fit's numbers, with covariates, centred."""
-    if support.covariates and not same_fields(support.covariates, fit.covariates):
+    support = recoded(support, fit.covariates, "predict")
+    known = fit.covariates or ()
+    if not all(any(field.same(other) for other in known) for field in support.covariates or ()):
         raise ValueError(
             "predict: the support's covariates come from other fields than the fit's. Leave them"
             " out: the fit finds its own."

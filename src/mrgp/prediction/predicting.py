@@ -7,7 +7,7 @@ import numpy as np
 
 from mrgp._types import float64
 from mrgp.data import Observations, as_key
-from mrgp.models import Components, Question
+from mrgp.models import Components, Process, Question
 from mrgp.prediction.alignment import aligned
 from mrgp.prediction.predictor import Predictor
 from mrgp.prediction.values import Prediction
@@ -25,12 +25,16 @@ def predict(
     samples: int | None = None,
     *,
     joint: bool = False,
+    exposure: Any = None,
+    trials: Any = None,
 ) -> Prediction:
     """Predict a task on any support.
 
     Without a `source` the prediction is of the quantity of interest; with one it is what that
     source would report, bias included, without noise unless `noise=True`. `joint=True` adds the
-    covariance between regions.
+    covariance between regions. Under a link the prediction is the field, which is positive or a
+    probability. A new count has the `exposure` of its region, if the source's counts had one, and
+    new successes have `trials`, each one number or one for each region.
 
     Mean and variance are in closed form. What a network of GPs predicts is not Gaussian: its shape
     is that of a mixture over `samples` draws of the weights W (default 50; 0 gives one Gaussian),
@@ -63,34 +67,22 @@ def predict(
     if len(support) == 0:
         found = Components.gaussian(np.zeros(0), np.zeros((0, 0) if joint else 0))
     else:
-        asked = Question(task, source, as_key(key), samples, joint)
+        beside = rows_beside(fit, (str(source), task), noise, exposure, trials, len(support))
+        asked = Question(task, source, as_key(key), samples, joint, *beside)
         found = fit.components(centred, asked, noise)
     level = fit.scaling.offset[fit.scaling.index(task)] * np.asarray(centred.total)
+    about = (fit.labelled(support), task, source, fit.units.get(task))
 
     def made_of(shares: Any, means: Any, variances: Any, **more: Any) -> Prediction:
         components = (x.T for x in (shares, means + level[:, None], variances))
-        return Prediction(
-            fit.labelled(support),
-            task,
-            source,
-            fit.units.get(task),
-            *components,
-            distribution=found.distribution,
-            **more,
-        )
+        return Prediction(*about, *components, distribution=found.distribution, **more)
 
     experts = {
         label: made_of(np.full(means.shape, 1.0 / means.shape[1]), means, variances)
         for label, (means, variances) in found.experts.items()
     }
-    return made_of(
-        found.weights,
-        found.means,
-        found.variances,
-        covariance=found.covariance,
-        experts=experts,
-        weights=dict(found.shares),
-    )
+    beside = {"covariance": found.covariance, "experts": experts, "weights": dict(found.shares)}
+    return made_of(found.weights, found.means, found.variances, **beside)
 
 
 def predict_values(fit: Predictor, observed: Observations, key: Any = 0) -> Prediction:
@@ -105,14 +97,54 @@ def predict_values(fit: Predictor, observed: Observations, key: Any = 0) -> Pred
     """
     known = observed.noise_variance
     asked: dict[str, Any] = {"task": observed.task, "source": observed.name, "key": key}
+    asked |= {"exposure": observed.exposure, "trials": observed.trials}
     found = predict(fit, observed.support, **asked, noise=known is None)
     if known is None:
         return found
     # A missing value may have no noise; it is not scored either.
     added = np.where(np.isnan(known), 0.0, known)[None]
-    means, variances = observed.likelihood.observe(found.means, found.variances, added)
-    seen = observed.likelihood.distribution
-    return dataclasses.replace(found, means=means, variances=variances, distribution=seen)
+    parts = observed.likelihood.observe(found.components, added, found.distribution)
+    names = ("component_weights", "means", "variances")
+    seen = dict(zip(names, parts, strict=True)) | {"distribution": observed.likelihood.distribution}
+    return dataclasses.replace(found, **seen)
+
+
+def rows_beside(
+    fit: Predictor, process: Process, noise: bool, exposure: Any, trials: Any, regions: int
+) -> tuple[Any, Any]:
+    """Return the exposure and the trials of every region, or say what is missing."""
+    if process not in fit.processes:
+        if exposure is not None or trials is not None:
+            raise ValueError("predict: exposure= and trials= go with source=, which has them.")
+        return None, None
+    likelihood = fit.likelihoods[process]
+    binomial = likelihood.domain == "successes"
+    if noise and exposure is None and process in fit.exposed:
+        raise ValueError(
+            f"predict: the values of {process[0]!r} had an exposure, and a new one needs it too:"
+            " give exposure=, one number or one for each region."
+        )
+    if noise and trials is None and binomial:
+        raise ValueError(
+            f"predict: new successes of {process[0]!r} need trials=, one number or one for each"
+            " region."
+        )
+    if trials is not None and not binomial:
+        raise ValueError(f"predict: {process[0]!r} has no trials; leave trials= out.")
+    if exposure is not None and likelihood.scale == "real" and process not in fit.exposed:
+        raise ValueError(f"predict: {process[0]!r} has no exposure; leave exposure= out.")
+    return _positive(exposure, regions, "exposure"), _positive(trials, regions, "trials")
+
+
+def _positive(given: Any, regions: int, name: str) -> Any:
+    if given is None:
+        return None
+    values = np.asarray(given, np.float64)
+    if values.shape not in ((), (regions,)) or not np.all(values > 0):
+        raise ValueError(
+            f"predict: {name}= must be one positive number, or {regions}, one for each region."
+        )
+    return np.broadcast_to(values, (regions,))
 
 
 def _resolve(

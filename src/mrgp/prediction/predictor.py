@@ -3,6 +3,7 @@
 from typing import Protocol, runtime_checkable
 
 from mrgp.data import Scaling
+from mrgp.likelihoods import Likelihood
 from mrgp.models import Components, Process, Question
 from mrgp.supports import Axis, Field, Support
 
@@ -44,6 +45,16 @@ class Predictor(Protocol):
     @property
     def tasks(self) -> tuple[str, ...]:
         """Names of the tasks."""
+        ...
+
+    @property
+    def likelihoods(self) -> dict[Process, Likelihood]:
+        """How the values of each process scatter."""
+        ...
+
+    @property
+    def exposed(self) -> tuple[Process, ...]:
+        """The processes whose values had an exposure."""
         ...
 
     def components(self, support: Support, asked: Question, noise: bool = False) -> Components:

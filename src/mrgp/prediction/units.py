@@ -1,4 +1,4 @@
-"""Units in which values below zero mean nothing: concentrations."""
+"""Units of concentrations, in which values below zero mean nothing."""
 
 import re
 
@@ -10,6 +10,10 @@ _VOLUME = r"(?:m|dm|cm)\^?3|d?m?l|litres?|liters?"
 _PER = re.compile(rf"{_AMOUNT}(?:/|per)(?:{_VOLUME}|kg|g)")
 _INVERSE = re.compile(rf"(?:{_AMOUNT})?(?:(?:m|dm|cm)\^?-3|(?:d?m?l|kg|g)\^?-1)")
 _SHARES = re.compile(r"pp(?:m|b|t|q)v?")
+_MICROGRAMS = re.compile(
+    r"^(?:u|µ|μ|micro)g(?:rams?)?\s*(?:/|\s|\*|·)?\s*m(?:\^|\*\*)?(?:-3|⁻³|3|³)$"
+)
+"""Micrograms a cubic metre, however they are written."""
 
 
 def is_concentration(units: str | None) -> bool:
@@ -23,3 +27,12 @@ def is_concentration(units: str | None) -> bool:
     text = units.translate(_SUPERSCRIPTS).lower()
     text = re.sub(r"[\s·.*_{}()$\\]|cubic", "", text.replace("**", "^"))
     return any(form.fullmatch(text) for form in (_PER, _INVERSE, _SHARES))
+
+
+def usual_units(units: object) -> str:
+    """Return units as a file has them, micrograms in the one spelling that all sources share.
+
+    >>> usual_units("µg/m3"), usual_units("ug m**-3"), usual_units("kg m**-3"), usual_units(None)
+    ('ug/m3', 'ug/m3', 'kg m**-3', '')
+    """
+    return _MICROGRAMS.sub("ug/m3", str(units or "").strip())

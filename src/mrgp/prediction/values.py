@@ -8,11 +8,18 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp.data import as_key
-from mrgp.likelihoods import GAUSSIANS, Distribution, Mixed, Parts, Vector
+from mrgp.distributions import GAUSSIANS, Distribution, Parts
+from mrgp.distributions.gaussians import Mixed, Vector
 from mrgp.prediction.units import is_concentration
 from mrgp.supports import Support
 
 UNLIKELY = 0.025
+
+
+def require_share(number: Any, label: str) -> None:
+    """Refuse what is not one number between 0 and 1."""
+    if not (np.ndim(number) == 0 and 0 < number < 1):
+        raise ValueError(f"{label} must be one number between 0 and 1; got {number}.")
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -51,9 +58,7 @@ class Prediction:
 
     def __getitem__(self, rows: Any) -> "Prediction":
         """Select regions by slice, mask, integer array or integer."""
-        if isinstance(rows, int | np.integer):
-            rows = np.arange(len(self))[rows, None]
-        rows = np.arange(len(self))[rows]
+        rows = np.atleast_1d(np.arange(len(self))[rows])
         covariance = None if self.covariance is None else self.covariance[np.ix_(rows, rows)]
         return dataclasses.replace(
             self,
@@ -111,16 +116,12 @@ class Prediction:
 
     def quantile(self, q: float) -> Vector:
         """Return the q-quantile for each region."""
-        if not (np.ndim(q) == 0 and 0 < q < 1):
-            raise ValueError(f"quantile: q must be one number between 0 and 1; got {q}.")
+        require_share(q, "quantile: q")
         return self.distribution.quantile(self.components, q)
 
     def interval(self, level: float = 0.95) -> tuple[Vector, Vector]:
         """Return the central interval of a probability."""
-        if not (np.ndim(level) == 0 and 0 < level < 1):
-            raise ValueError(
-                f"interval: the level must be one number between 0 and 1; got {level}."
-            )
+        require_share(level, "interval: the level")
         return self.quantile(0.5 - 0.5 * level), self.quantile(0.5 + 0.5 * level)
 
     def sample(self, key: Any = 0, n: int = 1) -> Float[np.ndarray, "j n"]:
@@ -134,9 +135,7 @@ class Prediction:
         rng = np.random.default_rng(np.asarray(jax.random.key_data(as_key(key))))
         if self.covariance is None:
             return self.distribution.sample(self.components, rng, n)
-        values, vectors = np.linalg.eigh(self.covariance)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        return self.mean + rng.standard_normal((n, len(self))) @ root.T
+        return self.distribution.sample_jointly(self.mean, self.covariance, rng, n)
 
     def to_frame(self, level: float = 0.95) -> Any:
         """Return a data frame: regions, mean, std and the ends of a central interval.

@@ -11,6 +11,7 @@ from mrgp.plotting.sheets import limits_of
 from mrgp.prediction import Prediction, predict
 from mrgp.report.layout import Grid
 from mrgp.report.packing import Components, merged, packed, quantised, unpacked
+from mrgp.supports import neutral
 
 BUDGET = 7_200_000
 """Bytes of numbers on a page; text makes them a third more."""
@@ -45,7 +46,7 @@ def draw(fit: Fit, grid: Grid, task: str, room: int, progress: Progress) -> Draw
     progress.start(f"predict {task}", len(steps))
     parts, shares, most = [], [], 1
     for i, rows in enumerate(steps):
-        found = predict(fit, grid.support[rows], task=task)
+        found = predict(fit, neutral(grid.support[rows], fit.covariates), task=task)
         most = max(most, len(found.means))
         mixture = merged((found.component_weights, found.means, found.variances), count)
         at = found.mean + np.array(AWAY)[:, None] * found.std

@@ -9,11 +9,12 @@ from jaxtyping import Float, Int
 from mrgp.data import Dataset
 from mrgp.inference import Fit
 from mrgp.io.quantities import restore
-from mrgp.io.sides import Side, sides_of, tensor
+from mrgp.io.sides import tensor
 from mrgp.plotting.coordinates import Vector, pairs_of_place, with_units
 from mrgp.plotting.slices import evenly
 from mrgp.selection.folds import CLOCKS
-from mrgp.supports import Axis, Boxes, Points, Support, bounds_of, points
+from mrgp.supports import Axis, Boxes, Points, Side, Support, bounds_of, points
+from mrgp.supports.quadrature import mesh
 
 DEGREES = {"longitude": "°E", "latitude": "°N"}
 MOST_CELLS = 2_000_000
@@ -95,7 +96,7 @@ class Grid:
                 f"{where} has {len(support):,} places; {MOST_CELLS:,} are the most that a page can"
                 " show. Step wider."
             )
-        sides, rows, shape = tensor(sides_of(support), where)
+        sides, rows, shape = tensor(support.sides, where)
         several = [layout.names[d] for d in layout.held if shape[d] > 1]
         if several:
             raise ValueError(
@@ -110,13 +111,11 @@ class Grid:
 
     def middles(self, d: int) -> Vector:
         """Return the middles along an input in plain numbers: degrees, seconds, or as given."""
-        side = self.sides[d]
-        return plain(0.5 * (side.lower + side.upper), side.axis)
+        return plain(self.sides[d].middle, self.sides[d].axis)
 
     def shown(self, d: int) -> list[Any]:
         """Return the middles along an input as the page writes them: numbers, or dates."""
-        side = self.sides[d]
-        return written(0.5 * (side.lower + side.upper), side.axis)
+        return written(self.sides[d].middle, self.sides[d].axis)
 
 
 def default_grid(layout: Layout, data: Dataset | None) -> Support:
@@ -149,8 +148,7 @@ def default_grid(layout: Layout, data: Dataset | None) -> Support:
         # When the source has values: instants, or the middles of windows.
         there = np.unique(np.round(middles[:, layout.along], 9))
         sides[layout.along] = there[evenly(len(there), MOST_STEPS)]
-    mesh = np.meshgrid(*sides, indexing="ij")
-    made = points(np.column_stack([part.ravel() for part in mesh]), inputs=layout.names)
+    made = points(mesh(*sides), inputs=layout.names)
     return dataclasses.replace(made, axes=layout.axes if any(layout.axes) else None)
 
 
@@ -164,7 +162,7 @@ def _counts(lengths: Float[np.ndarray, " 2"]) -> list[int]:
 
 def plain(numbers: Vector, axis: Axis | None) -> Vector:
     """Return numbers of an axis in the units of its quantity: degrees, seconds since 1970."""
-    return numbers if axis is None else axis.origin + axis.step * numbers
+    return numbers if axis is None else axis.physical(numbers)
 
 
 def written(numbers: Vector, axis: Axis | None) -> list[Any]:

@@ -67,6 +67,12 @@ def heading(level: int, words: str) -> str:
     return f"<h{level}>{escape(words)}</h{level}>"
 
 
+def section(name: str, title: str, body: str) -> str:
+    """Return a section of the page, to which links lead by its name."""
+    head = f'<section aria-labelledby="{name}">\n<h2 id="{name}">{escape(title)}</h2>'
+    return f"{head}\n{body}\n</section>"
+
+
 def chart(name: str, label: str) -> str:
     """Return the place of a drawing, with words for those who do not see it."""
     return f'<div class="chart" id="{escape(name)}" role="img" aria-label="{escape(label)}"></div>'

@@ -9,7 +9,6 @@ from mrgp.data import Dataset, Observations
 from mrgp.plotting.slices import evenly
 from mrgp.report.layout import Grid, Layout, plain, written
 from mrgp.report.packing import packed
-from mrgp.supports import Products
 
 MOST_PLACES, LEAST_PLACES = 2000, 200
 MOST_VALUES = 30_000
@@ -93,9 +92,7 @@ def _shown(layout: Layout, places: Float[np.ndarray, "n 2"]) -> dict[str, list[A
 
 def _outlines(observed: Observations, rows: np.ndarray) -> list[dict[str, list[Any]]] | None:
     """Return the outlines of polygons, where the regions are some."""
-    support = observed.support
-    parts = support.parts if isinstance(support, Products) else (support,)
-    if not any(getattr(part, "outlines", None) is not None for part in parts):
+    if not any(getattr(part, "outlines", None) for part, _ in observed.support.members):
         return None
     return [_ring(shape) for shape in observed[rows].to_frame().geometry]
 

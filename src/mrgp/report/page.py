@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 
 import mrgp
+from mrgp._drafts import check_writable, write_text
+from mrgp._extras import needed
 from mrgp._types import float64
 from mrgp.data import Dataset
 from mrgp.inference import Fit, as_progress
 from mrgp.report import fields, sections
 from mrgp.report.layout import UNEVEN, Grid, Layout, default_grid
+from mrgp.report.markup import section
 from mrgp.report.overlays import overlays
 from mrgp.report.verdicts import checks
 from mrgp.supports import Support
@@ -78,7 +81,8 @@ def write_report(
     if task is not None and task not in fit.tasks:
         raise ValueError(f"write_report: no task is named {task!r}; the fit has {fit.tasks}.")
     library = plotly()
-    out = _writable(Path(path))
+    out = Path(path)
+    check_writable(out, "write_report: ")
     tasks = fit.tasks if task is None else (task,)
     known = _known(fit, data)
     layout = Layout.of(fit)
@@ -101,16 +105,18 @@ def write_report(
         "maps": sections.drawings(maps),
     }
     shares = {one.prediction.task: one.shares for one in drawn if one.shares}
+    learned = sections.sources_section(fit, maps, shares)
     parts = {
         "title": escape(named),
         "subtitle": escape(subtitle),
-        "data": sections.data_section(fit, known, layout),
-        "model": sections.model_section(fit),
-        "checks": sections.checks_section(found),
-        "sources": sections.sources_section(fit, maps, shares),
+        "data": section("data", "Data", sections.data_section(fit, known, layout)),
+        "model": section("model", "Model", sections.model_section(fit)),
+        "checks": section("checks", "Checks", sections.checks_section(found)),
+        "sources": section("sources", "Bias and noise", learned),
         "version": escape(mrgp.__version__),
     }
-    out.write_text(_page(parts, content, library), encoding="utf-8")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_text(out, _page(parts, content, library))
     return Report(
         path=out,
         size=out.stat().st_size,
@@ -122,25 +128,8 @@ def write_report(
 
 def plotly() -> str:
     """Return the text of plotly.js, or say which extra brings it."""
-    try:
-        from plotly.offline import get_plotlyjs  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise ImportError(
-            "write_report needs plotly, which is not installed: pip install 'mrgp[report]'."
-        ) from None
-    return get_plotlyjs()
-
-
-def _writable(path: Path) -> Path:
-    """Return the path, its folder made, or say why nothing can be written there."""
-    if path.is_dir():
-        raise ValueError(f"write_report: {path} is a folder; give the name of a file.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = not path.exists()
-    path.open("a", encoding="utf-8").close()
-    if new:
-        path.unlink()
-    return path
+    otherwise = "write_report needs plotly, which is not installed: pip install 'mrgp[report]'."
+    return needed("plotly.offline", otherwise).get_plotlyjs()
 
 
 def _known(fit: Fit, data: Dataset | None) -> Dataset | None:

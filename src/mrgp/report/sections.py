@@ -5,19 +5,24 @@ from typing import Any
 
 import numpy as np
 
-from mrgp.checks import BiasMap
+from mrgp.checks import BiasMap, has_effects
+from mrgp.config.described import KERNELS
 from mrgp.data import Dataset, Observations
 from mrgp.evaluation import HOW_TO_READ, SCORES, TABLE
 from mrgp.inference import Fit
 from mrgp.parameters import at_limit
 from mrgp.plotting.coordinates import with_units
 from mrgp.plotting.functions import map_title
-from mrgp.plotting.learned import lengthscale_inputs, noise_sds, unit_of
+from mrgp.plotting.learned import lengthscales_along, noise_sds, unit_of
 from mrgp.report.layout import Layout, written
 from mrgp.report.markup import chart, heading, lines, listing, paragraph, table
 from mrgp.report.verdicts import FEW, SAID, Check
-from mrgp.supports import Nodes, Points, Polygons, Products
+from mrgp.supports import Nodes, Points, Polygons, Spaces
 
+EFFECTS = (
+    "Levels of a category are about the mean of all its levels, in the units of the values; a slope"
+    " is for one unit of its column. Intervals are of 95 %. Maps are drawn without these effects."
+)
 UNITS = "Lengths over places on Earth are in km, over time in the unit shown."
 RECIPES = {
     "MRGP": "One field, seen by every source through its own support: points, cells, windows.",
@@ -29,8 +34,7 @@ RECIPES = {
     "Dependent": "A source that averages the values of another shares their errors.",
 }
 NOUNS = {Polygons: "polygons", Nodes: "weighted nodes"}
-Along = dict[str, tuple[int, ...]]
-KERNELS = ("kernel", "kernel_f", "kernel_w", "kernel_base", "kernel_deep")
+Along = dict[str, Spaces]
 
 
 def data_section(fit: Fit, data: Dataset | None, layout: Layout) -> str:
@@ -65,17 +69,16 @@ def support_words(observed: Observations) -> str:
     support = observed.support
     if isinstance(support, Points):
         return "points"
-    parts = support.parts if isinstance(support, Products) else (support,)
+    parts = [part for part, _ in support.members]
     known = [noun for kind, noun in NOUNS.items() if any(isinstance(part, kind) for part in parts)]
     what = next(iter(known), "cells")
     return f"{support.kind}s over {what}"
 
 
 def _extents(observed: Observations, layout: Layout) -> list[str]:
-    lower, upper = (np.asarray(bound) for bound in observed.support.bounds)
     found = []
-    for d, axis in enumerate(layout.axes):
-        said = written(np.array([lower[:, d].min(), upper[:, d].max()]), axis)
+    for side, axis in zip(observed.support.sides, layout.axes, strict=False):
+        said = written(np.array([side.lower.min(), side.upper.max()]), axis)
         found.append(" to ".join(v if isinstance(v, str) else f"{v:.6g}" for v in said))
     return found
 
@@ -85,11 +88,24 @@ def model_section(fit: Fit) -> str:
     parts = [paragraph(recipe_words(fit))]
     if fit.reasons:
         parts += [heading(3, "Why this model"), listing(fit.reasons)]
+    if fit.warnings:
+        parts += [heading(3, "What to be careful of"), listing(fit.warnings)]
     parts += [heading(3, "How training went"), listing(_training(fit))]
     parts += [heading(3, "Parameters"), paragraph(UNITS)]
-    along = lengthscale_inputs(fit)
+    along = lengthscales_along(fit)
     rows = [_parameter(fit, name, value, along) for name, value in fit.parameters().items()]
-    return "\n".join([*parts, table("Parameters", ["name", "value", "units", "remark"], rows)])
+    parts.append(table("Parameters", ["name", "value", "units", "remark"], rows))
+    return "\n".join([*parts, *_effects(fit)])
+
+
+def _effects(fit: Fit) -> list[str]:
+    """Tell the effects of covariates, where the fit has such."""
+    if not has_effects(fit):
+        return []
+    found = fit.effects()
+    rows = [[name, *map(float, found.loc[name])] for name in found.index]
+    head = ["effect", "mean", "sd", "from", "to"]
+    return [heading(3, "Effects of covariates"), paragraph(EFFECTS), table("Effects", head, rows)]
 
 
 def recipe_words(fit: Fit) -> str:
@@ -130,6 +146,9 @@ def _parameter(fit: Fit, name: str, value: Any, along: Along) -> list[Any]:
     remark = ""
     if known is not None:
         remark = "fixed" if not known.trainable else "at its limit" if at_limit(known) else ""
+    if len(fit.inputs) > 1 and name in along:
+        groups = "; ".join(", ".join(fit.inputs[d] for d in group) for group in along[name])
+        remark = ", ".join(filter(None, [groups and f"of {groups}", remark]))
     numbers = [float(v) for v in np.ravel(value)]
     shown: Any = numbers[0] if len(numbers) == 1 else ", ".join(f"{v:.4g}" for v in numbers)
     return [name, shown, _units(fit, name, len(numbers), along), remark]
@@ -140,7 +159,7 @@ def _units(fit: Fit, name: str, count: int, along: Along) -> str | None:
     if name.startswith("expert["):
         return None
     if name in along:
-        units = [unit_of(fit, d) for d in along[name]]
+        units = [unit_of(fit, group[0]) if group else None for group in along[name]]
         if len(set(units)) == 1:
             return units[0]
         return ", ".join(str(u or "–") for u in units) if count == len(units) else None

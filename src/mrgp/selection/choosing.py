@@ -13,10 +13,13 @@ from mrgp.data import Dataset, Observations
 from mrgp.inference import LBFGS, Evidence, FitError, greatest_evidence
 from mrgp.inference.progress import as_progress
 from mrgp.kernels import RBF, Kernel, Matern12, Matern32, separable
-from mrgp.models import MRDGP, MRGP, MRGPRN
+from mrgp.models import MRDGP, MRGP, MRGPRN, plain_kernel, repeats
 from mrgp.selection.comparing import FAILURES, scores_of, split, target_of
+from mrgp.selection.counting import chosen_for_likelihoods, may_be_counts
 from mrgp.selection.folds import clock_of
-from mrgp.supports import Boxes, Polygons, Support
+from mrgp.selection.trials import Trial, stretch
+from mrgp.supports import Boxes, Geometry, Polygons, Support
+from mrgp.weighting import fit_weighted
 
 SAMPLE = 300
 MOST = 900
@@ -24,6 +27,8 @@ FEWEST = 10
 CLEAR = 3.0
 MARGIN = 1.0
 LARGEST = 1500
+WHOLE = 2500
+NOISE_FREE = 1e-3
 BRIEF = LBFGS(max_steps=60, starts=1, candidates=0)
 SEARCH = LBFGS(max_steps=100)
 
@@ -59,8 +64,10 @@ def choose(data: Any, target: Any = None, *, key: int = 0, progress: Any = None)
 
     `target` is the source, or pair (source, task), that is to be predicted; by default the one of
     the finest support of the first task. Kernels are compared by the evidence of brief fits to a
-    sample of each source; sources of one task are tried for a bias and for errors they share. Where
-    a bias is more than a line, maps are tried on values of the target that are held out.
+    sample of all sources; places that repeat in time make a network; sources of one task are tried
+    for a bias and for errors they share. Where a bias is more than a line, maps are tried on values
+    of the target that are held out. At the end the model and simple rules predict places that are
+    held out; where a rule is better, the first reason says so.
 
     >>> import numpy as np, mrgp
     >>> x = np.linspace(0.0, 6.0, 24)[:, None]
@@ -71,12 +78,15 @@ def choose(data: Any, target: Any = None, *, key: int = 0, progress: Any = None)
     """
     if not isinstance(data, Dataset):
         raise TypeError(f"choose takes a Dataset; got {type(data).__name__}.")
+    known = chosen_for_likelihoods(data)
+    if known is not None:
+        return Choice(*known)
     shown = as_progress(progress)
     shown.start("choose", 0)
     look = _Look(data, target, key, shown)
     recipe, weights = look.several_tasks() if len(data.tasks) > 1 else look.one_task()
     shown.finish(type(recipe).__name__)
-    return Choice(recipe, tuple(look.reasons), weights)
+    return Choice(recipe, (*look.reasons, *may_be_counts(data)), weights)
 
 
 class _Look:
@@ -85,6 +95,7 @@ class _Look:
     def __init__(self, data: Dataset, target: Any, key: int, progress: Any):
         self.data, self.key, self.progress = data, key, progress
         self.process = target_of(data, target)
+        self.network = len(data.tasks) == 1 and repeats(data)
         self.reasons: list[str] = []
         self.kernels: dict[tuple[str, str], tuple[str, Kernel]] = {}
         self.line = -np.inf
@@ -95,27 +106,75 @@ class _Look:
 
     def one_task(self) -> tuple[Any, str | None]:
         """Choose among models of one field, and the tree that learns maps between sources."""
+        recipe, weights = self.one_field()
+        self.beside_rules(recipe)
+        return recipe, weights
+
+    def one_field(self) -> tuple[Any, str | None]:
+        """Choose by tasks, sources, places, kernels, bias and shared errors."""
         source, task = self.process
         if len(self.data) == 1:
             self.say(f"There is one source, {source}, and one task, {task}.")
-            return MRGP(kernel=self.kernel(self.process)), None
+            return MRGP(kernel=self.family(self.data)), None
         self.say(f"There are {len(self.data)} sources of one task, {task}; the target is {source}.")
-        kernel = self.kernel(self.process)
+        kernel = self.family(self.data)
+        plain = MRGP(kernel=kernel, target=source)
         met = self.overlap(self.data)
         if met == 0:
             self.say("Neither a bias nor shared errors can be told where sources never meet.")
-            return MRGP(kernel=kernel, target=source), None
+            return plain, None
         if not self.bias(kernel, self.data):
-            return MRGP(kernel=kernel, target=source), self.weights(kernel)
+            return (plain, None) if self.network else self.shared(plain)
+        line = dataclasses.replace(plain, bias="affine")
+        if self.network:
+            return line, None
         if met < FEWEST:
             self.say("That is too few for a map: a scale and an offset for each source.")
-        line = MRGP(kernel=kernel, bias="affine", target=source)
         if met >= FEWEST and self.beyond_a_line(kernel):
             tree = self.tree()
             drifting = dataclasses.replace(tree, deep_inputs=self.data.inputs)
             maps = {"a map of each source": tree, "a map that changes over the inputs": drifting}
             return self.foretold({"a scale and an offset": line} | maps), None
         return line, None
+
+    def family(self, data: Dataset) -> Kernel | None:
+        """Return the kernel of greatest evidence on all sources together; None is the default."""
+        if self.network:
+            self.say(
+                "Places repeat in time: a network, with what is common to all, smooth in space, and"
+                " local to each place, for a short time and for long."
+            )
+            return None
+        observed = data.dropna()
+        tried = _families(observed)
+        whole = MRGP(target=self.process[0], bias="affine" if len(data) > 1 else "none")
+        found = {
+            name: self.evidence(dataclasses.replace(whole, kernel=k), *observed).with_prior
+            for name, (k, _) in tried.items()
+        }
+        usual = next(iter(found))
+        ahead = {name: found[name] - found[usual] - margin for name, (_, margin) in tried.items()}
+        best = max(ahead, key=lambda name: ahead[name])
+        best = best if ahead[best] > 0 else usual
+        several = f", log evidence with log prior {_listed(found)} on a sample of all sources"
+        self.say(f"Kernel: {best}{several if len(found) > 1 else ''}.")
+        return tried[best][0]
+
+    def beside_rules(self, recipe: Any) -> None:
+        """Say how the model and simple rules predict places that are held out of a sample."""
+        sample = self.sample(*self.data.dropna(), most=WHOLE)
+        try:
+            trial = Trial.of(recipe, sample, self.process, self.key)
+        except FAILURES as error:
+            self.say(f"The model could not be tried beside simple rules: {error}")
+            return
+        if trial is None:
+            return
+        if trial.behind:
+            self.reasons.insert(0, trial.verdict)
+            self.progress.update(len(self.reasons), trial.verdict)
+        else:
+            self.say(trial.verdict)
 
     def several_tasks(self) -> tuple[Any, str | None]:
         """Choose among models of several tasks."""
@@ -186,20 +245,27 @@ class _Look:
         self.kernels[process] = best, tried[best]
         return tried[best]
 
-    def sample(self, *observed: Observations) -> Dataset:
-        """Return some hundred values of each source, the same ones every time."""
-        return Dataset(observed).batch(min(SAMPLE, MOST // len(observed)), self.key)
+    def sample(self, *observed: Observations, most: int = MOST) -> Dataset:
+        """Return some hundred values of each source, the same ones every time.
+
+        Of a network it is a stretch of time at all places, in which nothing is taken apart.
+        """
+        if self.network:
+            return stretch(Dataset(observed), WHOLE)
+        size = max(min(SAMPLE, most // len(observed)), most // (4 * len(observed)))
+        return Dataset(observed).batch(size, self.key)
 
     def evidence(self, model: Any, *observed: Observations, optimiser: LBFGS = BRIEF) -> Evidence:
         """Return the log evidence of a brief exact fit to a sample, and with the log prior."""
         return greatest_evidence(model, self.sample(*observed), optimiser, self.key)
 
-    def bias(self, kernel: Kernel, data: Dataset) -> bool:
+    def bias(self, kernel: Kernel | None, data: Dataset) -> bool:
         """Tell whether sources report the target on another scale, by the evidence."""
         plain = MRGP(kernel=kernel, target=self.process[0])
         lines = dataclasses.replace(plain, bias="affine")
+        search = BRIEF if self.network else SEARCH
         none, affine = (
-            self.evidence(model, *data.dropna(), optimiser=SEARCH) for model in (plain, lines)
+            self.evidence(model, *data.dropna(), optimiser=search) for model in (plain, lines)
         )
         self.line = affine.alone
         gain = affine.with_prior - none.with_prior
@@ -211,7 +277,7 @@ class _Look:
         )
         return clear
 
-    def beyond_a_line(self, kernel: Kernel) -> bool:
+    def beyond_a_line(self, kernel: Kernel | None) -> bool:
         """Tell whether sources differ by more than a scale and an offset, by the evidence.
 
         The rival gives every source a function of its own beside the one that all share. Their
@@ -239,7 +305,18 @@ class _Look:
         self.say(f"{count} of the target's {len(target)} values lie where another source sees.")
         return count
 
-    def weights(self, kernel: Kernel) -> str | None:
+    def shared(self, plain: MRGP) -> tuple[MRGP, str | None]:
+        """Return a model with composite weights where sources share errors, or the plain one.
+
+        To all sources together, errors that they share look like a rough field: where there are
+        any, the kernel is that of the target alone.
+        """
+        kernel = self.kernel(self.process)
+        if self.weights(kernel) is None:
+            return plain, None
+        return dataclasses.replace(plain, kernel=kernel), "auto"
+
+    def weights(self, kernel: Kernel | None) -> str | None:
         """Look for errors that sources share, where the data are not too many."""
         count = sum(len(o) for o in self.data.dropna())
         if count > LARGEST:
@@ -253,9 +330,41 @@ class _Look:
         shared = [pair for pair in found.pairs if pair.verdict.startswith("they share errors")]
         for pair in found.pairs:
             words = f" (correlation {pair.correlation:.2f})" if pair in shared else ""
-            verdict = "they share errors: composite weights" if pair in shared else pair.verdict
+            verdict = "they share errors" if pair in shared else pair.verdict
             self.say(f"{pair.first} and {pair.second}: {verdict}{words}.")
-        return "auto" if shared else None
+        if not shared:
+            return None
+        if self.noise_share(kernel) < NOISE_FREE:
+            self.say("They are nearly free of noise, which weights would only add: none are taken.")
+            return None
+        self.say("Composite weights keep sources from counting the same errors twice.")
+        return "auto"
+
+    def noise_share(self, kernel: Kernel | None) -> float:
+        """Return the noise variance of the target alone, as a share of its values' variance.
+
+        Sources that share errors agree too well: together they seem to have no noise.
+        """
+        alone = self.sample(self.data[self.process].dropna())
+        found = fit_weighted(MRGP(kernel=kernel), alone, self.key, optimiser=BRIEF, progress=None)
+        noise = found.model.observation_noise(self.process)
+        return noise / float(found.scaling.scale[0]) ** 2
+
+
+def _families(data: Dataset) -> dict[str, tuple[Kernel | None, float]]:
+    """Return kernels of one field to try, the default first, and by how much they must be ahead."""
+    found: dict[str, tuple[Kernel | None, float]] = {"Matern-3/2": (None, 0.0)}
+    if sum(map(len, data)) < FEWEST:
+        return found
+    geometry = Geometry.of(data.supports)
+    found["RBF"] = plain_kernel(data, geometry, of=RBF), MARGIN
+    regions = any(isinstance(o.support, Boxes | Polygons) for o in data)
+    found["Matern-1/2"] = plain_kernel(data, geometry, of=Matern12), MARGIN
+    names = tuple(geometry.names[d] for d in geometry.open if d not in geometry.covariates)
+    if len(names) == 2 and len(geometry.spaces) == 1 and not regions:
+        turned = Matern32(dims=names, metric="full")
+        found["Matern-3/2 of a turned ellipse"] = turned, 2 * CLEAR
+    return found
 
 
 def _kernels(observed: Observations) -> dict[str, Kernel]:

@@ -1,11 +1,13 @@
 """The entrance: fit a model, or the one that the data choose."""
 
 import dataclasses
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from mrgp.data import Dataset, as_seed
+from mrgp.data import Dataset, as_seed, cautions_of
 from mrgp.inference import Fit
+from mrgp.inference.shortfall import shortfall, unexplained
 from mrgp.models import Recipe
 from mrgp.selection.choosing import choose
 from mrgp.weighting import check_data, fit_weighted
@@ -56,4 +58,8 @@ def fit(
     found = fit_weighted(
         recipe, data, key, weights, hyperparameters, optimiser, progress, throw, reuse
     )
+    short = shortfall(found.model, found.weights, found.history, recipe.view(data))
+    for text in (*cautions_of(data), unexplained(short)):
+        if text is not None and found.status.ok:
+            warnings.warn(text, stacklevel=2)
     return dataclasses.replace(found, reasons=reasons)

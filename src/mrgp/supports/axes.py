@@ -1,13 +1,15 @@
 """What the numbers of an input mean: dates, degrees of longitude and latitude."""
 
 import dataclasses
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
 Quantity = Literal["time", "longitude", "latitude"]
 Ends = Float[np.ndarray, " n"]
+S = TypeVar("S", bound="Side")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,20 +55,64 @@ class Axis:
         return f"{there:.5f}"
 
 
-def described(name: str, axis: Axis | None, lower: Ends, upper: Ends) -> str:
-    """Say in words how far regions reach along an input, and how wide they are.
+class Side(NamedTuple):
+    """One input of a set of regions, from `lower` to `upper`, on an axis or in plain numbers.
 
-    >>> described("hour", None, np.array([0.0, 1.0]), np.array([1.0, 4.0]))
-    'hour 0 to 4, widths 1 to 3'
+    >>> side = Side("hour", np.array([0.0, 1.0]), np.array([1.0, 4.0]))
+    >>> str(side), side.take([1]).middle
+    ('hour 0 to 4, widths 1 to 3', array([2.5]))
     """
-    ends = (float(np.min(lower)), float(np.max(upper)))
-    first, last = (f"{end:.6g}" if axis is None else axis.show(end) for end in ends)
-    text, width = f"{name} {first} to {last}", upper - lower
-    if np.max(width) > 0:
-        least, most = f"{np.min(width):.3g}", f"{np.max(width):.3g}"
-        text += f", width {least}" if least == most else f", widths {least} to {most}"
-        text += "" if axis is None else f" {axis.unit}"
-    return text
+
+    name: str
+    lower: Ends
+    upper: Ends
+    axis: Axis | None = None
+
+    @property
+    def flat(self) -> bool:
+        """Whether the regions are points along this input."""
+        return np.array_equal(self.lower, self.upper)
+
+    @property
+    def middle(self) -> Ends:
+        """The middles of the regions."""
+        return 0.5 * (self.lower + self.upper)
+
+    @property
+    def quantity(self) -> Quantity | None:
+        """What the numbers stand for, where that is known."""
+        return None if self.axis is None else self.axis.quantity
+
+    def take(self: S, rows: Any) -> S:
+        """Return the input of some regions."""
+        return self._replace(lower=self.lower[rows], upper=self.upper[rows])
+
+    def __str__(self) -> str:
+        ends = (float(np.min(self.lower)), float(np.max(self.upper)))
+        first, last = (f"{end:.6g}" if self.axis is None else self.axis.show(end) for end in ends)
+        text, width = f"{self.name} {first} to {last}", self.upper - self.lower
+        if np.max(width) > 0:
+            least, most = f"{np.min(width):.3g}", f"{np.max(width):.3g}"
+            text += f", width {least}" if least == most else f", widths {least} to {most}"
+            text += "" if self.axis is None else f" {self.axis.unit}"
+        return text
+
+
+TIMES = ("time", "t", "date", "datetime", "timestamp", "hour", "day", "week", "month", "year")
+
+
+def time_column(names: Sequence[str], axes: Sequence[Axis | None] | None = None) -> int | None:
+    """Return the input that is time: one of dates, or named so, or the only one there is.
+
+    >>> time_column(("lon", "lat", "Hours")), time_column(("x1",)), time_column(("x1", "x2"))
+    (2, 0, None)
+    """
+    dated = [d for d, axis in enumerate(axes or ()) if axis is not None and axis.quantity == "time"]
+    named = [d for d, name in enumerate(names) if name.lower().removesuffix("s") in TIMES]
+    found = dated or named
+    if len(found) == 1:
+        return found[0]
+    return 0 if len(names) == 1 else None
 
 
 def same_turn(lon: Any, about: float) -> Float[np.ndarray, "..."]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Shaped
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
@@ -173,7 +173,9 @@ def ranges(first: Index, stop: Index) -> tuple[Int[np.ndarray, " k"], Int[np.nda
     return which, np.arange(len(which)) + np.repeat(first - (np.cumsum(counts) - counts), counts)
 
 
-def by_appearance(labels: Index) -> tuple[Index, Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+def by_appearance(
+    labels: Shaped[np.ndarray, " m"],
+) -> tuple[Index, Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
     """Number labels 0, 1, ... as they first appear; return where each does, and how often.
 
     >>> [found.tolist() for found in by_appearance(np.array([7, 3, 7]))]

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.spatial import KDTree
 
+from mrgp._compiled import filled
 from mrgp._types import AnyArray
 from mrgp.supports.components import Links, by_appearance
 from mrgp.supports.quadrature import DEFAULT_RULE, Rule
@@ -32,6 +33,10 @@ class Shapes(eqx.Module):
 
     def __getitem__(self, rows: Any) -> "Shapes":
         return Shapes(self.regions, self.index[rows])
+
+    def filled(self) -> "Shapes":
+        """Return the shapes with the last repeated up to a size for which code is compiled."""
+        return Shapes(self.regions[filled(len(self.regions))], self.index)
 
 
 def congruent(support: Support, most: int = MOST_SHAPES) -> Shapes | None:

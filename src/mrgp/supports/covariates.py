@@ -10,17 +10,9 @@ from scipy.interpolate import RegularGridInterpolator
 
 from mrgp.supports.axes import same_turn
 from mrgp.supports.product import of_parts
-from mrgp.supports.quadrature import Midpoint, Rule
+from mrgp.supports.quadrature import Midpoint
 from mrgp.supports.regions import check_inputs
-from mrgp.supports.support import (
-    Columns,
-    Interpolation,
-    Nodes,
-    Origin,
-    Rectangular,
-    Support,
-    like,
-)
+from mrgp.supports.support import Columns, Interpolation, Nodes, Origin, Rectangular, Support, like
 
 FIELD_RULE = Midpoint(5)
 """Fields such as land use are rough: evenly spread nodes see them best."""
@@ -30,12 +22,26 @@ _SECOND = np.timedelta64(1, "s")
 _NO_WEIGHT = 1e-9
 
 
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """Values that came with the rows of a table: numbers, or codes of the categories `levels`.
+
+    `neutral` is the value without effect, where it is known: the mean of numbers, or no category.
+
+    >>> Column(("park", "road")).neutral is None
+    True
+    """
+
+    levels: tuple[str, ...] | None = None
+    neutral: float | None = None
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Grid:
     """Values on a rectilinear grid: `values[c]` has one axis for each of `coordinates`.
 
     Coordinates ascend; dates are seconds since 1970. Cells reach half a step beyond the outermost
-    centres, where the value is that at the centre.
+    centres, where the value is that at the centre. Values of categories are codes of `levels`.
 
     >>> grid = Grid((np.array([0.0, 1.0]),), (False,), np.array([[10.0, 20.0]]), "linear")
     >>> grid(np.array([[0.25]]))
@@ -46,6 +52,7 @@ class Grid:
     dated: tuple[bool, ...]
     values: Float[np.ndarray, "c *g"]
     method: str
+    levels: tuple[str, ...] | None = None
 
     def __call__(self, x: Float[np.ndarray, "k d"]) -> Float[np.ndarray, "k c"]:
         """Interpolate at the rows of x; NaN outside the grid and beside missing values."""
@@ -63,7 +70,9 @@ class Grid:
         return found(np.stack(x, -1))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Grid) or (self.dated, self.method) != (other.dated, other.method):
+        if not isinstance(other, Grid):
+            return False
+        if any(getattr(self, n) != getattr(other, n) for n in ("dated", "method", "levels")):
             return False
         mine, others = ((*g.coordinates, g.values) for g in (self, other))
         pairs = zip(mine, others, strict=True)
@@ -74,7 +83,8 @@ class Grid:
 class Field:
     """One or several known functions of some inputs: a grid, or a Python function of [k, d].
 
-    `inputs` names the columns it is given, in this order; None stands for all.
+    `inputs` names the columns it is given, in this order; None stands for all. A `Column` is known
+    only where a table has it.
 
     >>> from mrgp import points
     >>> Field(("height",), None, lambda x: 2 * x).extend(points([[3.0]]))
@@ -83,7 +93,7 @@ class Field:
 
     names: tuple[str, ...]
     inputs: tuple[str, ...] | None
-    source: Grid | Callable[[Any], Any]
+    source: Grid | Column | Callable[[Any], Any]
 
     @classmethod
     def of(cls, source: Any, names: Any, inputs: Any, method: str) -> "Field":
@@ -123,6 +133,21 @@ class Field:
         return isinstance(self.source, Grid)
 
     @property
+    def in_rows(self) -> bool:
+        """Whether the field is a column of a table, which has it row by row."""
+        return isinstance(self.source, Column)
+
+    @property
+    def neutral(self) -> float | None:
+        """The value of a table's column that has no effect, where it is known."""
+        return getattr(self.source, "neutral", None)
+
+    @property
+    def levels(self) -> tuple[str, ...] | None:
+        """The categories, where it has such."""
+        return getattr(self.source, "levels", None)
+
+    @property
     def label(self) -> str:
         """The field in words, for messages."""
         return f"The field {', '.join(map(repr, self.names))}"
@@ -132,16 +157,22 @@ class Field:
         mine, others = ((f.names, f.inputs, f.source) for f in (self, other))
         return mine == others
 
-    def extend(self, support: Support, rule: Rule = FIELD_RULE) -> Support:
+    def extend(self, support: Support) -> Support:
         """Add the field's values as further inputs of a support."""
+        if self.in_rows:
+            raise ValueError(
+                f"The covariate {self.names[0]!r} is missing. It came with the rows of a table:"
+                " give it for every region, as points(x, covariates=frame) or from_frame(...,"
+                f" covariates=[{self.names[0]!r}])."
+            )
         labels = self._extended_labels(support)
-        apart = self._apart(support, rule)
+        apart = self._apart(support)
         x = np.concatenate([apart.nodes.x, self._at(support, apart)], -1)
         return apart.together(support, labels, x=x)
 
-    def weight(self, support: Support, rule: Rule = FIELD_RULE) -> Support:
-        """Multiply the weights of a support by the field, as at the nodes of a rule."""
-        apart = self._apart(support, rule)
+    def weight(self, support: Support) -> Support:
+        """Multiply the weights of a support by the field, as at its nodes."""
+        apart = self._apart(support)
         given = apart.nodes.weights
         density = np.where(given != 0, self._at(support, apart)[..., 0], 0.0)
         self._require_density(density)
@@ -179,7 +210,7 @@ class Field:
         covariates = (*(support.covariates or ()), self)
         return support.labels | {"inputs": names, "axes": axes, "covariates": covariates}
 
-    def _apart(self, support: Support, rule: Rule) -> "_Apart":
+    def _apart(self, support: Support) -> "_Apart":
         """Write what the field depends on as nodes, which keep the regions they are laid out in."""
         wanted = set(self.columns(support))
         used = tuple(sorted(d for block in support.blocks if wanted & set(block) for d in block))
@@ -189,7 +220,7 @@ class Field:
             return _Apart(used, nodes, None)
         rest = tuple(d for d in range(support.dimension) if d not in used)
         whole, *others = support.factors((used, rest)) if rest else (support,)
-        nodes = whole.quadrature(rule)
+        nodes = whole.quadrature(FIELD_RULE)
         origin = getattr(whole, "origin", None) or (Origin(whole) if nodes.solid else None)
         x, weights = np.asarray(nodes.x), np.asarray(nodes.weights)
         made = Nodes(x, weights, wide=nodes.solid, origin=origin, kind=whole.kind)
@@ -239,7 +270,8 @@ class Field:
         return np.stack(found, -1)
 
     def _call(self, x: Float[np.ndarray, "k c"]) -> Float[np.ndarray, "k f"]:
-        values = np.asarray(self.source(x), dtype=np.float64)
+        source: Any = self.source
+        values = np.asarray(source(x), dtype=np.float64)
         values = values[:, None] if values.ndim == 1 else values
         if values.shape != (len(x), len(self.names)):
             raise ValueError(
@@ -333,12 +365,29 @@ def _from_xarray(source: Any, names: Any, inputs: Any, method: str) -> Field:
             "The grid has one cell alone, so that the field would be a constant. Give a grid of at"
             " least two cells along one of the inputs."
         )
+    levels = None
+    if arrays[0].dtype.kind in "OUS":
+        arrays, levels = _coded_grid(arrays)
+        method = "nearest"
     stack = np.stack([a.transpose(*dims).values.astype(np.float64) for a in arrays])
     coordinates, dated = zip(*(_coordinate(arrays[0], dim) for dim in dims), strict=True)
     order = [np.argsort(c) for c in coordinates]
     stack = stack[np.ix_(np.arange(len(stack)), *order)]
     ascending = tuple(c[o] for c, o in zip(coordinates, order, strict=True))
-    return Field(names, dims, Grid(ascending, dated, stack, method))
+    return Field(names, dims, Grid(ascending, dated, stack, method, levels))
+
+
+def _coded_grid(arrays: list[Any]) -> tuple[list[Any], tuple[str, ...]]:
+    """Return a grid of text as codes of its sorted categories; what is missing stays so."""
+    if len(arrays) > 1:
+        raise ValueError("A grid of categories is one field; add several one by one.")
+    (array,) = arrays
+    text = array.values.astype(object)
+    gaps = np.vectorize(lambda v: v is None or v != v, otypes=[bool])(text)
+    levels, codes = np.unique(text[~gaps].astype(str), return_inverse=True)
+    values = np.full(text.shape, np.nan)
+    values[~gaps] = codes.reshape(-1)
+    return [array.copy(data=values)], tuple(map(str, levels))
 
 
 def _field_names(arrays: list[Any], names: Any) -> tuple[str, ...]:

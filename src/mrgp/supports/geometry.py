@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from mrgp.supports.support import Support
+from mrgp.supports.spaces import Spaces
+from mrgp.supports.support import Columns, Support
 
 Lengths = Float[np.ndarray, " d"]
 
@@ -14,6 +15,10 @@ Lengths = Float[np.ndarray, " d"]
 @dataclasses.dataclass(frozen=True)
 class Geometry:
     """Names of the inputs, and along each the domain's extent and the spacing of supports.
+
+    `spaces` are the groups of inputs that are directions of one space, `covariates` those inputs
+    that describe places rather than being directions, and `categories` those of them with codes.
+    Inputs that are `hidden` are seen by kernels that name them, and by no other.
 
     >>> from mrgp import points
     >>> geometry = Geometry.of([points([[0.0], [1.0], [2.0], [4.0]])])
@@ -25,6 +30,10 @@ class Geometry:
     extent: Lengths
     spacing: Lengths
     centre: Lengths
+    spaces: Spaces = ()
+    covariates: Columns = ()
+    categories: Columns = ()
+    hidden: Columns = ()
 
     @classmethod
     def unit(cls, dimension: int) -> "Geometry":
@@ -38,8 +47,22 @@ class Geometry:
         """Measure a set of supports that share their inputs."""
         lower, upper = bounds_of(supports)
         extent = np.where(upper > lower, upper - lower, 1.0)
-        spacing = _spacing(np.concatenate([_centres(s) for s in supports]), extent)
-        return cls(supports[0].input_names, extent, spacing, 0.5 * (lower + upper))
+        centres, first = np.concatenate([s.centres for s in supports]), supports[0]
+        added = {name for field in first.covariates or () for name in field.names}
+        names = first.input_names
+        covariates = tuple(d for d, name in enumerate(names) if name in added)
+        # What describes a place does not thin out the places: it is measured apart.
+        spacing = np.zeros(len(names))
+        places = [d for d in range(len(names)) if d not in covariates]
+        for group in (places, *([d] for d in covariates)):
+            spacing[group] = _spacing(centres[:, group], extent[group])
+        middle, categories = 0.5 * (lower + upper), tuple(first.categories)
+        return cls(names, extent, spacing, middle, first.spaces, covariates, categories)
+
+    @property
+    def open(self) -> Columns:
+        """The inputs that kernels see which name none."""
+        return tuple(d for d in range(len(self.names)) if d not in self.hidden)
 
     @property
     def typical(self) -> Lengths:
@@ -71,14 +94,6 @@ def bounds_of(supports: Sequence[Support]) -> tuple[Lengths, Lengths]:
     """
     lower = np.min([np.min(s.bounds[0], 0) for s in supports], 0)
     return lower, np.max([np.max(s.bounds[1], 0) for s in supports], 0)
-
-
-def _centres(support: Support) -> Float[np.ndarray, "n d"]:
-    """Return the weighted centre of each region, or the middle of its bounds for contrasts."""
-    total = np.asarray(support.total)[:, None]
-    lower, upper = support.bounds
-    weighted = np.asarray(support.moment) / np.where(total != 0, total, 1.0)
-    return np.where(total != 0, weighted, 0.5 * (np.asarray(lower) + np.asarray(upper)))
 
 
 def _spacing(centres: Float[np.ndarray, "n d"], extent: Lengths) -> Lengths:

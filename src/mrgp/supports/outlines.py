@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from mrgp._extras import needed
 from mrgp.supports.components import Index, Links, ranges
 
 POLYGON, COLLECTION = 3, 7
@@ -26,13 +27,8 @@ class _Shapely:
     """Shapely, imported where it is first used, or an error that says how to install it."""
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            import shapely
-        except ImportError:
-            raise ImportError(
-                'Polygons need shapely, which is not installed: pip install "mrgp[geo]".'
-            ) from None
-        return getattr(shapely, name)
+        otherwise = 'Polygons need shapely, which is not installed: pip install "mrgp[geo]".'
+        return getattr(needed("shapely", otherwise), name)
 
 
 shapely: Any = _Shapely()

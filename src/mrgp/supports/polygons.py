@@ -101,6 +101,7 @@ def polygons(
     kind: Kind = "mean",
     weights: Any = None,
     most: int = 400,
+    space: Any = None,
 ) -> Polygons:
     """Let each value be the mean, or the integral, over a polygon.
 
@@ -114,7 +115,8 @@ def polygons(
 
     `weights` is a density over the inputs, such as population: an xarray grid, or a function of
     the node coordinates [k, 2]. A mean is then the weighted mean, a sum the weighted total. With
-    `kind="sum"` it may also be one factor for each region.
+    `kind="sum"` it may also be one factor for each region. The two inputs are directions of one
+    space, with one lengthscale by default, unless `space=()`.
 
     >>> from shapely import Polygon, box
     >>> polygons([box(0, 0, 2, 1), Polygon([(2, 0), (3, 0), (2, 1)])], kind="sum", spacing=0.5)
@@ -122,7 +124,9 @@ def polygons(
     """
     where = "polygons"
     shapes, repaired = read(geometries, where)
-    labels = check_labels(inputs, kind, 2, where)
+    labels = check_labels(inputs, kind, 2, where, space)
+    if space is None:
+        labels["space"] = ((0, 1),)
     if repaired:
         warnings.warn(
             f"{where}: {repaired} of {len(shapes)} geometries had outlines that cross or parts that"

@@ -15,6 +15,7 @@ from mrgp._types import AnyArray, Inputs, Vector
 from mrgp.supports.quadrature import DEFAULT_RULE, Rule
 from mrgp.supports.quadrature import along as rule_along
 from mrgp.supports.regions import check_inputs, require_supports
+from mrgp.supports.spaces import Spaces, check_space
 from mrgp.supports.support import (
     Atoms,
     Columns,
@@ -142,13 +143,16 @@ def _multiplied(arrays: Iterable[AnyArray]) -> AnyArray:
     return functools.reduce(operator.mul, arrays)
 
 
-def product(first: Any, second: Any, *others: Any, inputs: Any = None) -> Support:
+def product(
+    first: Any, second: Any, *others: Any, inputs: Any = None, space: Any = None
+) -> Support:
     """Take supports of different inputs together, row by row: polygon x month, cell x hour.
 
     All have the same number of regions, or one, which is then repeated. The inputs are those of
     the first and then those of the next. Points and boxes give boxes; anything else stays a
     product, whose covariances are products of its parts' where the kernel allows it. A mean times
-    a mean is a mean; with a sum among them the product is a sum.
+    a mean is a mean; with a sum among them the product is a sum. `space` is as in `points`; left
+    out, the spaces are those that parts were given.
 
     >>> from mrgp import intervals, points
     >>> product(points([[0.0, 51.5]], inputs=("lon", "lat")), intervals([0.0], [24.0]))
@@ -169,10 +173,15 @@ def product(first: Any, second: Any, *others: Any, inputs: Any = None) -> Suppor
         inputs = [name for p, c in members for name in p.inputs or (f"x{d + 1}" for d in c)]
     names = check_inputs(inputs, int(edges[-1]), "product")
     axes = tuple(axis for part in parts for axis in part.input_axes)
-    labels = {"inputs": names, "kind": _joint_kind(members), "axes": axes if any(axes) else None}
+    labels = {
+        "inputs": names,
+        "kind": _joint_kind(members),
+        "axes": axes if any(axes) else None,
+        "space": _joint_space(members, names, space),
+    }
     if all(isinstance(p, Rectangular) for p in parts):
         return _join_boxes(parts, labels)
-    bare = [(dataclasses.replace(p, inputs=None, axes=None), c) for p, c in members]
+    bare = [(dataclasses.replace(p, inputs=None, axes=None, space=None), c) for p, c in members]
     return of_parts(bare, labels)
 
 
@@ -208,6 +217,18 @@ def _as_long_as_one_another(parts: tuple[Support, ...]) -> tuple[Support, ...]:
 def _joint_kind(pieces: Iterable[tuple[Support, Columns]]) -> Kind:
     """Return the kind of a product: a sum where one of its parts is."""
     return "sum" if any(part.kind == "sum" for part, _ in pieces) else "mean"
+
+
+def _joint_space(
+    members: Sequence[tuple[Support, Columns]], names: tuple[str, ...] | None, space: Any
+) -> Spaces | None:
+    """Return the spaces of a product: as given, or those that its parts were given."""
+    if space is not None or all(part.space is None for part, _ in members):
+        known = names or tuple(f"x{d + 1}" for _, columns in members for d in columns)
+        return check_space(space, known, "product")
+    return tuple(
+        tuple(columns[d] for d in group) for part, columns in members for group in part.spaces
+    )
 
 
 def _join_boxes(parts: tuple[Support, ...], labels: dict[str, Any]) -> Support:

@@ -6,7 +6,6 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import qmc
 
 OnCube = tuple[Float[np.ndarray, "s d"], Float[np.ndarray, " s"]]
 OnSide = tuple[Float[np.ndarray, " s"], Float[np.ndarray, " s"]]
@@ -57,8 +56,8 @@ class TensorRule:
             )
         numbers = (1 if point else count for count, point in zip(counts, flat, strict=True))
         sides = zip(*map(self.on_side, numbers), strict=True)
-        nodes, weights = (np.meshgrid(*side, indexing="ij") for side in sides)
-        return np.stack([x.ravel() for x in nodes], -1), np.prod([w.ravel() for w in weights], 0)
+        nodes, weights = (mesh(*side) for side in sides)
+        return nodes, weights.prod(1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,8 +117,20 @@ class Sobol:
         """Return the unscrambled sequence, moved to the middle of its finest cells."""
         if all(flat):
             return np.full((1, len(flat)), 0.5), np.ones(1)
+        # Importing scipy.stats takes a third of a second, which few fits need.
+        from scipy.stats import qmc
+
         draws = qmc.Sobol(len(flat), scramble=False).random(self.number) + 0.5 / self.number
         return np.where(np.array(flat), 0.5, draws), np.full(self.number, 1.0 / self.number)
+
+
+def mesh(*sides: Float[np.ndarray, " _"]) -> Float[np.ndarray, "n d"]:
+    """Return all combinations of values along each input, the last input's changing fastest.
+
+    >>> mesh(np.array([0.0, 1.0]), np.array([5.0, 6.0])).tolist()
+    [[0.0, 5.0], [0.0, 6.0], [1.0, 5.0], [1.0, 6.0]]
+    """
+    return np.stack(np.meshgrid(*sides, indexing="ij"), -1).reshape(-1, len(sides))
 
 
 def gauss_legendre(number: int) -> OnSide:

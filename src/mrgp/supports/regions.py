@@ -5,14 +5,28 @@ from typing import Any
 
 import numpy as np
 
+from mrgp.supports.spaces import check_space
 from mrgp.supports.support import Boxes, Kind, Nodes, Points, Support
 
 
-def points(x: Any, *, inputs: Any = None, kind: Kind = "mean", weights: Any = None) -> Points:
+def points(
+    x: Any,
+    *,
+    inputs: Any = None,
+    kind: Kind = "mean",
+    weights: Any = None,
+    space: Any = None,
+    covariates: Any = None,
+) -> Any:
     """Place each value at one location.
 
     `x` has shape [n, d]; `inputs` names the columns (a data frame brings its own). With
-    `kind="sum"` each point counts `weights` times (default one).
+    `kind="sum"` each point counts `weights` times (default one). `space=("a", "b")` names inputs
+    that are directions of one space, with one unit: they share a lengthscale by default. Well-known
+    names need no mention (lon and lat, x and y, east and north); `space=()` keeps all inputs apart.
+    Degrees are taken as numbers, so that one lengthscale is as long along both; `from_frame` with
+    `crs=` makes kilometres of them. `covariates` is a data frame with a row for each point, whose
+    columns become further inputs: numbers, and categories where they are text.
 
     >>> points([[0.0, 51.5], [1.0, 51.4]], inputs=("time", "lat"))
     Points(2 means: time 0 to 1; lat 51.4 to 51.5)
@@ -20,22 +34,25 @@ def points(x: Any, *, inputs: Any = None, kind: Kind = "mean", weights: Any = No
     if inputs is None and hasattr(x, "columns"):
         inputs = tuple(map(str, x.columns))
     x = require_finite(check_coordinates(x, 2, "x", "points"), "x", "points")
-    labels = check_labels(inputs, kind, x.shape[1], "points")
-    return Points(x, check_multiplier(weights, len(x), kind, "points"), **labels)
+    labels = check_labels(inputs, kind, x.shape[1], "points", space)
+    made = Points(x, check_multiplier(weights, len(x), kind, "points"), **labels)
+    return made if covariates is None else made.with_covariates(covariates)
 
 
-def nodes(x: Any, weights: Any = None, *, inputs: Any = None, kind: Kind = "mean") -> Nodes:
+def nodes(
+    x: Any, weights: Any = None, *, inputs: Any = None, kind: Kind = "mean", space: Any = None
+) -> Nodes:
     """Let each value be a weighted mean, or a weighted sum, over its own nodes.
 
     `x` has shape [n, s, d] and `weights` [n, s]. A mean scales the weights of each region to sum
     to one (default: equal weights); a sum takes them as they are (default: one). Pad regions
-    with fewer nodes by zero weights.
+    with fewer nodes by zero weights. `space` is as in `points`.
 
     >>> nodes([[[0.0], [1.0], [2.0]]])
     Nodes(1 mean of 3 nodes: x1 0 to 2, width 2)
     """
     x = check_coordinates(x, 3, "x", "nodes")
-    labels = check_labels(inputs, kind, x.shape[2], "nodes")
+    labels = check_labels(inputs, kind, x.shape[2], "nodes", space)
     if x.shape[1] == 0:
         raise ValueError(f"nodes: every region needs at least one node; got shape {x.shape}.")
     given = np.ones(x.shape[:2]) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -63,18 +80,26 @@ def nodes(x: Any, weights: Any = None, *, inputs: Any = None, kind: Kind = "mean
 
 
 def boxes(
-    lower: Any, upper: Any, *, inputs: Any = None, kind: Kind = "mean", weights: Any = None
-) -> Boxes:
+    lower: Any,
+    upper: Any,
+    *,
+    inputs: Any = None,
+    kind: Kind = "mean",
+    weights: Any = None,
+    space: Any = None,
+    covariates: Any = None,
+) -> Any:
     """Let each value be the mean, or the integral, over an axis-aligned box.
 
     `lower` and `upper` have shape [n, d]; sides of zero width are allowed and do not count
     towards the volume. With `kind="sum"` a region's integral is multiplied by `weights` (default
-    one).
+    one). `space` and `covariates` are as in `points`.
 
     >>> boxes([[0.0, 0.0]], [[1.0, 2.0]], inputs=("lon", "lat"))
     Boxes(1 mean: lon 0 to 1, width 1; lat 0 to 2, width 2)
     """
-    return _boxes(lower, upper, 2, inputs, kind, weights, "boxes")
+    made = _boxes(lower, upper, 2, inputs, kind, weights, "boxes", space)
+    return made if covariates is None else made.with_covariates(covariates)
 
 
 def intervals(
@@ -89,7 +114,14 @@ def intervals(
 
 
 def _boxes(
-    lower: Any, upper: Any, ndim: int, inputs: Any, kind: Kind, weights: Any, where: str
+    lower: Any,
+    upper: Any,
+    ndim: int,
+    inputs: Any,
+    kind: Kind,
+    weights: Any,
+    where: str,
+    space: Any = None,
 ) -> Boxes:
     low, high = ("lower", "upper") if ndim == 2 else ("start", "end")
     lower = check_coordinates(lower, ndim, low, where)
@@ -109,7 +141,7 @@ def _boxes(
             f"{where}: {high} is below {low} in {wrong.sum()} of {len(wrong)} rows, first in row"
             f" {row} ({low} {lower[row]}, {high} {upper[row]}). Swap them."
         )
-    labels = check_labels(inputs, kind, lower.shape[1], where)
+    labels = check_labels(inputs, kind, lower.shape[1], where, space)
     multiplier = check_multiplier(weights, len(lower), kind, where)
     width = upper - lower
     volume = np.where(width > 0, width, 1.0).prod(1)
@@ -141,11 +173,15 @@ def check_inputs(names: Any, dimension: int, where: str) -> tuple[str, ...] | No
     return names
 
 
-def check_labels(inputs: Any, kind: Any, dimension: int, where: str) -> dict[str, Any]:
-    """Return names of the inputs and the kind of aggregate, or say which there are."""
+def check_labels(
+    inputs: Any, kind: Any, dimension: int, where: str, space: Any = None
+) -> dict[str, Any]:
+    """Return names of the inputs, the kind of aggregate and spaces, or say which there are."""
     if kind not in ("mean", "sum"):
         raise ValueError(f'{where}: kind= is "mean" or "sum"; got {kind!r}.')
-    return {"inputs": check_inputs(inputs, dimension, where), "kind": kind}
+    names = check_inputs(inputs, dimension, where)
+    known = names or tuple(f"x{d + 1}" for d in range(dimension))
+    return {"inputs": names, "kind": kind, "space": check_space(space, known, where)}
 
 
 def check_multiplier(weights: Any, n: int, kind: Kind, where: str) -> np.ndarray:

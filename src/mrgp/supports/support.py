@@ -11,8 +11,9 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp._types import AnyArray, Inputs, NodeInputs, NodeWeights, Vector
-from mrgp.supports.axes import Axis, described
+from mrgp.supports.axes import Axis, Side
 from mrgp.supports.quadrature import DEFAULT_RULE, Rule
+from mrgp.supports.spaces import Spaces, known_spaces
 
 Kind = Literal["mean", "sum"]
 Interpolation = Literal["linear", "nearest"]
@@ -47,13 +48,15 @@ class Support(eqx.Module):
 
     All arrays have a row for each region, and the first has the inputs last. `axes` says what the
     numbers of each input mean, where that is known (dates, degrees). `covariates` is what
-    `with_covariates` added its columns from.
+    `with_covariates` added its columns from. `space` has the groups of inputs that were said to be
+    directions of one space; None leaves that to axes and well-known names.
     """
 
     inputs: tuple[str, ...] | None = eqx.field(static=True, default=None, kw_only=True)
     kind: Kind = eqx.field(static=True, default="mean", kw_only=True)
     axes: tuple[Axis | None, ...] | None = eqx.field(static=True, default=None, kw_only=True)
     covariates: tuple[Any, ...] | None = eqx.field(static=True, default=None, kw_only=True)
+    space: Spaces | None = eqx.field(static=True, default=None, kw_only=True)
 
     @property
     @abc.abstractmethod
@@ -137,8 +140,9 @@ class Support(eqx.Module):
 
     @property
     def labels(self) -> dict[str, Any]:
-        """What a support made from this one keeps: names, kind, axes, covariates."""
-        return {name: getattr(self, name) for name in ("inputs", "kind", "axes", "covariates")}
+        """What a support made from this one keeps: names, kind, axes, covariates, spaces."""
+        kept = ("inputs", "kind", "axes", "covariates", "space")
+        return {name: getattr(self, name) for name in kept}
 
     @property
     def blocks(self) -> Partition:
@@ -176,24 +180,64 @@ class Support(eqx.Module):
         """What the numbers of each input mean, or None where that is not known."""
         return self.axes or (None,) * self.dimension
 
+    @property
+    def spaces(self) -> Spaces:
+        """The inputs that are directions of one space: as given, or by axes and names.
+
+        >>> from mrgp import points
+        >>> points([[0.0, 51.5, 3.0]], inputs=("lon", "lat", "time")).spaces
+        ((0, 1),)
+        """
+        if self.space is not None:
+            return self.space
+        return known_spaces(self.input_names, self.input_axes)
+
+    @property
+    def categories(self) -> dict[int, tuple[str, ...]]:
+        """The categories of each input that has codes of such."""
+        fields = self.covariates or ()
+        known = {name: f.levels for f in fields for name in f.names if f.levels is not None}
+        return {d: known[name] for d, name in enumerate(self.input_names) if name in known}
+
+    @property
+    def sides(self) -> list[Side]:
+        """The inputs one by one, as wide as the regions."""
+        lower, upper = (np.asarray(bound).T for bound in self.bounds)
+        return list(map(Side, self.input_names, lower, upper, self.input_axes))
+
+    @property
+    def centres(self) -> Float[np.ndarray, "n d"]:
+        """The weighted centre of each region; of contrasts, the middle of its bounds."""
+        total = np.asarray(self.total)[:, None]
+        middle = np.stack([side.middle for side in self.sides], 1)
+        weighted = np.asarray(self.moment) / np.where(total != 0, total, 1.0)
+        return np.where(total != 0, weighted, middle)
+
     def with_covariates(
         self, source: Any, names: Any = None, *, inputs: Any = None, method: str = "linear"
     ) -> "Support":
-        """Add inputs that are known functions of the others, sampled at the nodes.
+        """Add inputs that are known functions of the others, sampled at the nodes, or of a table.
 
-        `source` is an xarray grid over some of the inputs (`method` is "linear" or "nearest"), or
-        a function of the node coordinates [k, d] that returns [k] or [k, c]; `names` names what a
-        function returns and `inputs` the columns it is given (default: all). Regions become nodes
-        along the inputs that the source depends on. Predictions from a fit on such supports find
-        the covariates themselves. A function sees the support's own numbers: kilometres and hours
-        where places and dates were read by `from_frame`; a grid is looked up in degrees and dates.
+        `source` is an xarray grid over some of the inputs (`method` is "linear" or "nearest"; text
+        makes categories, of the nearest cell), or a function of the node coordinates [k, d] that
+        returns [k] or [k, c]; `names` names what a function returns and `inputs` the columns it is
+        given (default: all). Regions become nodes along the inputs that the source depends on.
+        Predictions from a fit on such supports find the covariates themselves. A function sees the
+        support's own numbers: kilometres and hours where places and dates were read by
+        `from_frame`; a grid is looked up in degrees and dates.
+
+        A data frame has a row for each region: text and categorical columns are categories, and a
+        prediction must bring its own.
 
         >>> import mrgp
         >>> mrgp.points([[0.0], [2.0]]).with_covariates(lambda x: x[:, 0] ** 2, "height")
         Points(2 means: x1 0 to 2; height 0 to 4)
         """
         from mrgp.supports.covariates import Field
+        from mrgp.supports.tables import with_rows
 
+        if hasattr(source, "items") and not hasattr(source, "dims"):
+            return with_rows(self, source)
         return Field.of(source, names, inputs, method).extend(self)
 
     def weighted(self, source: Any, *, inputs: Any = None, method: str = "linear") -> "Support":
@@ -219,11 +263,14 @@ class Support(eqx.Module):
     def __repr__(self) -> str:
         if len(self) == 0:
             return f"{type(self).__name__}(no regions, {self.dimension} inputs)"
-        ends = (np.asarray(bound).T for bound in self.bounds)
-        extents = map(described, self.input_names, self.input_axes, *ends)
         each = f" of {self.nodes_per_region} nodes" if self.nodes_per_region > 1 else ""
         count = f"{len(self)} {self.kind}{'' if len(self) == 1 else 's'}{each}"
-        return f"{type(self).__name__}({count}: {'; '.join(extents)})"
+        known = self.categories
+        sides = (
+            f"{side.name} {', '.join(known[d])}" if d in known else str(side)
+            for d, side in enumerate(self.sides)
+        )
+        return f"{type(self).__name__}({count}: {'; '.join(sides)})"
 
 
 Members = tuple[tuple[Support, Columns], ...]

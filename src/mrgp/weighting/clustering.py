@@ -7,6 +7,7 @@ import numpy as np
 
 from mrgp.data import Dataset, by_process, require_processes
 from mrgp.supports import Clusters, overlap_clusters
+from mrgp.supports.components import by_appearance
 
 Grouping = Literal["overlap", "observation", "source"]
 
@@ -33,10 +34,8 @@ def cluster_rows(data: Dataset, clusters: Any) -> Clusters:
         labels = each if clusters == "source" else np.arange(sum(counts))
     else:
         labels = np.concatenate(_given_labels(data, clusters))
-    _, first, numbers = np.unique(labels, return_index=True, return_inverse=True)
-    order = np.argsort(np.argsort(first))
-    numbers = order[numbers]
-    return Clusters(tuple(np.split(numbers, np.cumsum(counts)[:-1])), np.bincount(numbers))
+    numbers, _, sizes = by_appearance(labels)
+    return Clusters(tuple(np.split(numbers, np.cumsum(counts)[:-1])), sizes)
 
 
 def _given_labels(data: Dataset, clusters: Any) -> list[np.ndarray]:
@@ -65,11 +64,9 @@ def _given_labels(data: Dataset, clusters: Any) -> list[np.ndarray]:
 def _labels_by_name(data: Dataset, clusters: Mapping[Any, Any]) -> list[Any]:
     """Look labels up by (source, task), then by source."""
     require_processes(clusters, data.processes, "clusters=")
-    found = []
-    for process in data.processes:
-        if process not in clusters and process[0] not in clusters:
-            raise ValueError(
-                f"clusters= has no labels for {process[0]!r}; give them for {data.sources}."
-            )
-        found.append(by_process(clusters, process))
-    return found
+    lacking = [p[0] for p in data.processes if p not in clusters and p[0] not in clusters]
+    if lacking:
+        raise ValueError(
+            f"clusters= has no labels for {lacking[0]!r}; give them for {data.sources}."
+        )
+    return [by_process(clusters, process) for process in data.processes]

@@ -234,10 +234,8 @@ def alone_optimum(problem: Problem, progress: Progress, where: str) -> Optimum:
 
 def _joint(clusters: Clusters) -> int:
     """Return in how many clusters several sources observe."""
-    seen = np.zeros((len(clusters.labels), clusters.count), bool)
-    for row, labels in zip(seen, clusters.labels, strict=True):
-        row[labels] = True
-    return int(np.sum(seen.sum(0) > 1))
+    sources = np.bincount(np.concatenate([np.unique(labels) for labels in clusters.labels]))
+    return int(np.sum(sources > 1))
 
 
 def _limited(raw: Float[np.ndarray, " a"], per_source: bool, cap: bool) -> Float[np.ndarray, " a"]:

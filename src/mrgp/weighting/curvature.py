@@ -9,7 +9,7 @@ from jaxtyping import Float
 from mrgp._types import float64
 from mrgp.data import Dataset
 from mrgp.gp import Posterior
-from mrgp.inference import Fit
+from mrgp.inference import Fit, densely
 from mrgp.weighting.clustering import cluster_rows
 from mrgp.weighting.sandwich import Sandwich, leading_directions
 from mrgp.weighting.smoothed import Smoothed
@@ -56,7 +56,8 @@ def adjust_curvature(fit: Fit, data: Dataset, clusters: Any = "overlap", cap: bo
         raise TypeError(f"adjust_curvature takes a fit; got {type(fit).__name__}.")
     if fit.treatment == "adjusted":
         raise ValueError("adjust_curvature: this fit is adjusted already.")
-    if fit.model.linear is None:
+    linear = fit.model.linear
+    if linear is None:
         raise ValueError(
             "adjust_curvature takes fits of MRGP, or of MRGPRN with constant weights, whose"
             f" posterior is Gaussian; got one of {type(fit.recipe).__name__}. Use weights=."
@@ -65,9 +66,9 @@ def adjust_curvature(fit: Fit, data: Dataset, clusters: Any = "overlap", cap: bo
         raise ValueError(
             "adjust_curvature takes fits without composite weights, which it stands in for."
         )
-    same = fit.same_data(data, "adjust_curvature")
+    same, fit = fit.same_data(data, "adjust_curvature"), densely(fit, "adjust_curvature")
     records = fit.problem(same).records
-    smoothed = Smoothed.of(fit.model.linear, records, cluster_rows(same, clusters))
+    smoothed = Smoothed.of(linear, records, cluster_rows(same, clusters))
     root = _adjusted_root(fit.state, smoothed.lift, curvature(smoothed.sandwich(), cap))
     state = dataclasses.replace(fit.state, root=root)
     return dataclasses.replace(fit, state=state, treatment="adjusted")

@@ -1,5 +1,6 @@
 """Scores of the kernel's parameters, the paper's choice for composite weights (theory 4.2)."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -21,7 +22,7 @@ MOST_VALUES = 1500
 
 def kernel_sandwich(model: Model, records: Records, sources: Rows, clusters: Rows) -> Sandwich:
     """Return H and J of the composite marginal likelihood by the kernel's raw parameters."""
-    linear = model.linear
+    linear: Any = model.linear
     if linear is None or not linear.solver.keeps_data or len(sources) > MOST_VALUES:
         raise ValueError(
             'parameters="kernel" needs a model with a dense covariance: MRGP, or MRGPRN with'
@@ -33,6 +34,8 @@ def kernel_sandwich(model: Model, records: Records, sources: Rows, clusters: Row
             'parameters="kernel": the kernel has no parameters to learn, and so no scores; use'
             ' parameters="function".'
         )
+    solver = linear.solver.dense(len(sources), 'parameters="kernel"')
+    linear = dataclasses.replace(linear, solver=solver)
     found = _derivatives(as_arrays(linear), as_arrays(records))
     information, scores = (np.asarray(x) for x in found)
     number, count = len(records), int(clusters.max()) + 1

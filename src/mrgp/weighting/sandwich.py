@@ -50,40 +50,6 @@ def leading_directions(
     return vectors[:, chosen], eigenvalues[chosen]
 
 
-def sandwich(
-    basis: Float[np.ndarray, "m n"],
-    residual: Float[np.ndarray, " n"],
-    sources: Rows,
-    clusters: Rows,
-    number: int,
-) -> Sandwich:
-    """Sum scores F u in clusters, for residuals u freed of shrinkage.
-
-    `sources` (of which there are `number`) and `clusters` number those of every observation.
-    """
-    information = basis @ basis.T
-    count = int(clusters.max()) + 1
-    directions, strength = leading_directions(information, count // CLUSTERS_EACH)
-    own, shared = np.zeros((count, number)), np.zeros((count, number))
-    variability, leading = np.zeros_like(information), np.zeros((count, len(strength)))
-    for which, rows in of_equal_size(clusters, len(basis)):
-        pull = np.moveaxis(basis[:, rows], 0, 1)
-        parts = np.stack(
-            [
-                np.einsum("bmn,bn->bm", pull, residual[rows] * (sources[rows] == a))
-                for a in range(number)
-            ],
-            1,
-        )
-        total = parts.sum(1)
-        own[which] = np.sum(parts**2, -1)
-        shared[which] = np.einsum("bam,bm->ba", parts, total)
-        variability += total.T @ total
-        leading[which] = total @ directions
-    dimension = float(np.trace(information))
-    return Sandwich(information, variability, own, shared, dimension, strength, leading)
-
-
 def of_equal_size(clusters: Rows, features: int) -> Iterator[tuple[Rows, Grouped]]:
     """Yield clusters of one size and their rows, so many that their features fit in memory."""
     order = np.argsort(clusters, kind="stable")

@@ -10,7 +10,14 @@ from mrgp.data import Records
 from mrgp.gp import Smoother
 from mrgp.models import Composite, as_arrays
 from mrgp.supports import Clusters
-from mrgp.weighting.sandwich import Rows, Sandwich, freed_residuals, sandwich
+from mrgp.weighting.sandwich import (
+    CLUSTERS_EACH,
+    Rows,
+    Sandwich,
+    freed_residuals,
+    leading_directions,
+    of_equal_size,
+)
 
 
 @eqx.filter_jit
@@ -50,9 +57,23 @@ class Smoothed(NamedTuple):
         return cls(basis, lift, freed, leverage, source_rows(records), rows)
 
     def sandwich(self) -> Sandwich:
-        """Return information and variance of the scores."""
-        number = int(self.sources.max()) + 1
-        return sandwich(self.basis, self.residual, self.sources, self.clusters, number)
+        """Return information and variance of the scores F u, summed in clusters."""
+        information = self.basis @ self.basis.T
+        count, number = (int(of.max()) + 1 for of in (self.clusters, self.sources))
+        directions, strength = leading_directions(information, count // CLUSTERS_EACH)
+        own, shared = np.zeros((count, number)), np.zeros((count, number))
+        variability, leading = np.zeros_like(information), np.zeros((count, len(strength)))
+        for which, rows in of_equal_size(self.clusters, len(self.basis)):
+            pull = np.moveaxis(self.basis[:, rows], 0, 1)
+            mine = np.arange(number)[:, None, None] == self.sources[rows]
+            parts = np.einsum("bmn,abn->bam", pull, self.residual[rows] * mine)
+            total = parts.sum(1)
+            own[which] = np.sum(parts**2, -1)
+            shared[which] = np.einsum("bam,bm->ba", parts, total)
+            variability += total.T @ total
+            leading[which] = total @ directions
+        dimension = float(np.trace(information))
+        return Sandwich(information, variability, own, shared, dimension, strength, leading)
 
 
 def source_rows(records: Records) -> Rows:

@@ -64,12 +64,12 @@ def sample_posterior(
     data: Dataset,
     method: str = "marginal",
     *,
+    exact_f: bool = False,
     weights: Mapping[Any, float] | str | None = None,
+    key: Any = 0,
     chains: int = 4,
     samples: int = 1000,
     warmup: int = 1000,
-    key: Any = 0,
-    exact_f: bool = False,
     progress: Any = "auto",
 ) -> Chains:
     """Draw from the posterior of an `MRGP` or `Dependent` model, hyperparameters included.

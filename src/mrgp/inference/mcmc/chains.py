@@ -94,6 +94,7 @@ class Chains(Learned):
                 "predict: joint=True is for fits; chains predict each region by itself. Leave it"
                 " out, or predict from mrgp.fit(model, data)."
             )
+        support = self.recipe.view_of(support)
         theta, z = self._thinned(DRAWS if asked.samples is None else max(int(asked.samples), 1))
         draws, target = as_arrays((theta, z)), as_arrays(self.target)
         means, variances = in_chunks(

@@ -3,7 +3,6 @@
 import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 Draws = Float[np.ndarray, "c n"]
 Halves = Float[np.ndarray, "h t"]
@@ -49,7 +48,9 @@ def _split(draws: Draws) -> Halves:
 
 
 def _rank_normalised(draws: Draws) -> Draws:
-    ranks = rankdata(draws, axis=None).reshape(draws.shape)
+    _, inverse, counts = np.unique(draws, return_inverse=True, return_counts=True)
+    # Equal draws share the mean of their ranks.
+    ranks = (np.cumsum(counts) - 0.5 * (counts - 1))[inverse].reshape(draws.shape)
     return ndtri((ranks - 0.375) / (draws.size + 0.25))
 
 

@@ -1,5 +1,6 @@
 """From a recipe and a dataset to chains of draws."""
 
+import dataclasses
 import warnings
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
@@ -11,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from mrgp._types import to_numpy
-from mrgp.data import Dataset, Scaling, as_key
+from mrgp.data import Dataset, Records, Scaling, as_key
 from mrgp.inference.fits import FitError
 from mrgp.inference.loop import Say, Status, run
 from mrgp.inference.mcmc.chains import FAIR, Chains, worst_r_hat
@@ -52,7 +53,9 @@ def draw_posterior(
     """
     problem = Problem.of(recipe, data, weights, key)
     model = problem.build()
-    target = Target.of(problem.objective(_exact(model)), latent=method != "marginal")
+    target = Target.of(
+        problem.objective(_exact(model, problem.records)), latent=method != "marginal"
+    )
     first, second = jax.random.split(as_key(key))
     starts = _starts(target, first, chains)
     sampling = _Sampling(
@@ -98,9 +101,9 @@ def sampler_of(method: str, exact_f: bool) -> MarginalWalk | Gibbs | NUTS:
     return MarginalWalk() if method == "marginal" else NUTS()
 
 
-def _exact(model: Model) -> Linear:
+def _exact(model: Model, records: Records) -> Linear:
     """Return the model, if it is one whose posterior can be sampled as it is."""
-    linear = model.linear
+    linear: Any = model.linear
     if linear is None or len(linear.solver.kernels) != 1:
         raise TypeError(
             "sample_posterior samples models of one latent field, MRGP and Dependent. Fit others"
@@ -111,7 +114,8 @@ def _exact(model: Model) -> Linear:
             "sample_posterior is exact, and this model is sparse: by method= or inducing= of its"
             ' recipe, or for the size of the data. Thin the data, or use MRGP(method="exact").'
         )
-    return linear
+    solver = linear.solver.dense(sum(map(len, records)), "sample_posterior")
+    return dataclasses.replace(linear, solver=solver)
 
 
 def _starts(target: Target, key: Array, chains: int) -> Float[Array, "c p"]:

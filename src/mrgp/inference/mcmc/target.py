@@ -18,7 +18,7 @@ from mrgp._linalg import (
     solve_upper,
 )
 from mrgp._types import AnyArray
-from mrgp.gp import Posterior, Readings
+from mrgp.gp import Conditioned, Posterior, Readings
 from mrgp.inference.objectives import Objective
 from mrgp.kernels import has_white
 from mrgp.models import Linear, as_arrays
@@ -186,7 +186,7 @@ class Target(eqx.Module):
         jitter = JITTER * jnp.trace(prior) / prior.shape[0]
         return cholesky(add_diagonal(prior, jitter))
 
-    def state(self, theta: Theta, z: White | None) -> Posterior:
+    def state(self, theta: Theta, z: White | None) -> Conditioned:
         """Return the field given the data, or given its whitened values at the nodes."""
         if z is None:
             return self.model(theta).condition(self.objective.records)

@@ -1,0 +1,152 @@
+"""Kill commands at random moments: files stay whole, and what is started again ends the same."""
+
+import dataclasses
+import json
+import multiprocessing
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from outcomes import Tried
+
+CONFIG = """
+inputs = ["lon", "lat", "time"]
+[sources.sensors]
+file = "sensors.csv"
+task = "no2"
+y = "no2"
+x = ["lon", "lat", "time"]
+crs = "EPSG:4326"
+[model]
+recipe = "MRGP"
+[model.optimiser]
+name = "LBFGS"
+max_steps = 30
+starts = 2
+"""
+GRID = "lon=-0.3:0.1:0.01,lat=51.4:51.6:0.01,time=2022-02-19T01:00"
+COMMANDS = {
+    "fit": ["fit", "city.toml", "-o", "fit.mrgp", "--quiet"],
+    "predict": ["predict", "known.mrgp", "--grid", GRID, "-o", "map.nc", "--quiet"],
+    "report": ["report", "known.mrgp", "-o", "page.html", "--quiet"],
+    "run": ["run", "dependent", "--quick", "--seeds", "2", "--models", "single-gp", "--quiet"],
+}
+WROTE = {
+    "fit": "fit.mrgp",
+    "predict": "map.nc",
+    "report": "page.html",
+    "run": "results/dependent/scores.csv",
+}
+
+
+def work(folder, arguments):
+    """Run one command in a folder, its journal written at every step."""
+    import os
+
+    os.chdir(folder)
+    from mrgp.cli import command
+    from mrgp.inference import journal
+
+    journal.EVERY = 0.0
+    sys.exit(command(arguments))
+
+
+def prepare(folder):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"lon": rng.uniform(-0.3, 0.1, 60), "lat": rng.uniform(51.4, 51.6, 60)})
+    frame["time"] = pd.date_range("2022-02-19", periods=60, freq="10min")
+    frame["no2"] = 30 + 40 * frame["lon"] + rng.normal(0, 1, 60)
+    frame.to_csv(folder / "sensors.csv", index=False)
+    (folder / "city.toml").write_text(CONFIG)
+
+
+class Killer:
+    """Starts commands in processes that have the libraries loaded, and kills them."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.context = multiprocessing.get_context("forkserver")
+        self.context.set_forkserver_preload(["mrgp.cli", "plotly.offline"])
+
+    def start(self, arguments):
+        process = self.context.Process(target=work, args=(str(self.folder), arguments))
+        process.start()
+        return process
+
+    def whole(self, arguments):
+        """Run a command to its end; return how long it took."""
+        began, process = time.perf_counter(), self.start(arguments)
+        process.join(180)
+        if process.exitcode != 0:
+            raise RuntimeError(f"{arguments[0]} ended with {process.exitcode}")
+        return time.perf_counter() - began
+
+    def killed(self, arguments, after):
+        """Kill a command after some seconds; tell whether it was still running."""
+        process = self.start(arguments)
+        process.join(after)
+        alive = process.is_alive()
+        process.kill()
+        process.join()
+        return alive
+
+
+def content(path, name):
+    """Return what must be the same in two files that were written by the same command."""
+    if name == "fit":
+        import mrgp
+
+        fit = mrgp.load(path)
+        values = {key: value.tolist() for key, value in fit.parameters().items()}
+        return values, fit.history.tolist(), str(fit.status)
+    return path.read_bytes()
+
+
+def try_command(name, count, seed):
+    """Kill one command many times; after each kill, look at its file and let it end."""
+    tried, rng = Tried("kills", f"mrgp {name}"), np.random.default_rng(seed)
+    folder = Path(tempfile.mkdtemp())
+    try:
+        prepare(folder)
+        killer, out = Killer(folder), folder / WROTE[name]
+        if name in ("predict", "report"):
+            killer.whole([*COMMANDS["fit"][:3], "known.mrgp", "--quiet"])
+        killer.whole(COMMANDS[name])
+        usual = killer.whole([*COMMANDS[name], *(["--fresh"] if name == "run" else [])])
+        right = content(out, name)
+        for number in range(count):
+            began = time.perf_counter()
+            fresh = ["--fresh"] if name == "run" else []
+            killer.killed([*COMMANDS[name], *fresh], float(rng.uniform(0.05, usual)))
+            try:
+                if content(out, name) != right:
+                    tried.fail(f"kill {number} of seed {seed}: the old file has changed")
+                killer.whole([*COMMANDS[name], *(["--resume"] if name == "fit" else [])])
+                same = content(out, name) == right
+                left = [p.name for p in out.parent.iterdir() if p.name.startswith(".part")]
+                if not same or left:
+                    tried.fail(f"kill {number} of seed {seed}: same {same}, left {left}")
+                else:
+                    tried.answer()
+            except Exception:
+                tried.fail(f"kill {number} of seed {seed}: {traceback.format_exc()[-300:]}")
+            tried.timed(began)
+            if name == "fit":
+                (folder / "fit.mrgp.journal").unlink(missing_ok=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return tried
+
+
+def main():
+    tried = try_command(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    print(json.dumps(dataclasses.asdict(tried)))
+
+
+if __name__ == "__main__":
+    main()

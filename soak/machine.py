@@ -1,0 +1,151 @@
+"""The public API as a machine of states: whatever is called in whatever order, its laws hold."""
+
+import dataclasses
+import json
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from outcomes import Tried
+
+import mrgp
+
+FEW = mrgp.LBFGS(max_steps=4, starts=1, candidates=0)
+KERNELS = {"rbf": mrgp.RBF(), "matern": mrgp.Matern32()}
+METHODS = {"exact": {}, "collapsed": {"inducing": 5}}
+steps = {"examples": 0}
+
+
+class Session(RuleBasedStateMachine):
+    """What a person may do with data, a fit and its predictions."""
+
+    def __init__(self):
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.fit = None
+        steps["examples"] += 1
+
+    @initialize(seed=st.integers(0, 5), wide=st.booleans(), gap=st.booleans())
+    def see(self, seed, wide, gap):
+        """Begin with one or two sources of one field."""
+        rng = np.random.default_rng(seed)
+        x = np.sort(rng.uniform(0, 5, (14, 1)), 0)
+        y = np.sin(x[:, 0]) + 0.1 * rng.standard_normal(14)
+        if gap:
+            y[3] = np.nan
+        sources = [mrgp.Observations(mrgp.points(x), y, name="a")]
+        if wide:
+            lower = np.arange(6.0)[:, None]
+            cells = mrgp.boxes(lower, lower + 1)
+            sources.append(mrgp.Observations(cells, np.cos(lower[:, 0]), name="b"))
+        self.data = mrgp.Dataset(sources)
+
+    @rule(kernel=st.sampled_from(sorted(KERNELS)), method=st.sampled_from(sorted(METHODS)))
+    def make(self, kernel, method):
+        recipe = mrgp.MRGP(KERNELS[kernel], method=method, **METHODS[method])
+        self.fit = mrgp.fit(recipe, self.data, optimiser=FEW, progress=None)
+
+    @precondition(lambda self: self.fit is not None)
+    @rule()
+    def save_and_load(self):
+        path = Path(self.folder.name) / "fit"
+        mrgp.save(self.fit, path)
+        again = mrgp.load(path)
+        assert again.summary() == self.fit.summary()
+        self.fit = again
+
+    @precondition(lambda self: self.fit is not None)
+    @rule()
+    def go_on(self):
+        before = self.fit.history[-1]
+        self.fit = self.fit.resume(self.data, optimiser=FEW, progress=None)
+        assert self.fit.history[-1] >= before - 1e-6 * abs(before)
+
+    @precondition(lambda self: self.fit is not None)
+    @rule(shift=st.floats(-2, 2))
+    def condition(self, shift):
+        moved = mrgp.Dataset([o.replace(y=o.y + shift) for o in self.data])
+        other = self.fit.condition(moved)
+        assert other.parameters().keys() == self.fit.parameters().keys()
+        back = other.condition(self.data)
+        at = mrgp.points([[1.0], [4.0]])
+        np.testing.assert_allclose(
+            mrgp.predict(back, at).mean, mrgp.predict(self.fit, at).mean, atol=1e-6
+        )
+
+    @precondition(lambda self: self.fit is not None)
+    @rule(order=st.permutations(range(6)), width=st.floats(0, 2), seed=st.integers(0, 9))
+    def predict(self, order, width, seed):
+        lower = np.random.default_rng(seed).uniform(-1, 6, (6, 1))
+        found = mrgp.predict(self.fit, mrgp.boxes(lower, lower + width))
+        assert np.isfinite(found.mean).all()
+        assert (found.variance >= 0).all()
+        rows = list(order)
+        moved = mrgp.predict(self.fit, mrgp.boxes(lower[rows], lower[rows] + width))
+        np.testing.assert_allclose(moved.mean, found.mean[rows], rtol=1e-8, atol=1e-8)
+        alone = mrgp.predict(self.fit, mrgp.boxes(lower[:1], lower[:1] + width))
+        np.testing.assert_allclose(alone.mean, found.mean[:1], rtol=1e-8, atol=1e-8)
+        low, high = found.interval(0.8)
+        assert (low <= found.mean).all()
+        assert (found.mean <= high).all()
+
+    @precondition(lambda self: self.fit is not None)
+    @rule(level=st.floats(-3, 3))
+    def noise_and_exceedance(self, level):
+        at = mrgp.points([[0.5], [2.5]])
+        plain = mrgp.predict(self.fit, at)
+        noisy = mrgp.predict(self.fit, at, source="a", noise=True)
+        assert (noisy.variance >= plain.variance).all()
+        chance = plain.exceedance(level)
+        assert ((chance >= 0) & (chance <= 1)).all()
+        scores = mrgp.evaluate(plain, np.array([0.0, np.nan]))
+        assert scores["n"] == 1
+
+    @invariant()
+    def the_data_are_as_they_were(self):
+        if hasattr(self, "data") and self.fit is not None:
+            assert self.fit.has_data(self.data)
+
+    def teardown(self):
+        self.folder.cleanup()
+
+
+def main():
+    count = int(sys.argv[1])
+    warnings.simplefilter("ignore")
+    mrgp.compilation_cache()
+    tried, start = Tried("api", "sequences of calls of the public API"), time.perf_counter()
+    chosen = settings(
+        max_examples=count,
+        stateful_step_count=8,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        derandomize=False,
+        database=None,
+    )
+    try:
+        run_state_machine_as_test(Session, settings=chosen)
+        tried.answered = steps["examples"]
+    except Exception as error:
+        tried.fail(f"{type(error).__name__}: {error}")
+    tried.timed(start)
+    tried.inputs, tried.slowest = steps["examples"], 0.0
+    tried.wrong = [text for text in tried.wrong if not text.startswith("took")]
+    print(json.dumps(dataclasses.asdict(tried)))
+
+
+if __name__ == "__main__":
+    main()

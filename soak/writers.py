@@ -1,0 +1,137 @@
+"""Two writers of one file, a disk that is full, places that cannot be written."""
+
+import contextlib
+import dataclasses
+import io
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from outcomes import Tried
+from readers import grid, quick_fit, shapes, table
+
+import mrgp
+from mrgp.cli import command
+from mrgp.experiments.results import write_tables
+from mrgp.io.exports import write
+from mrgp.report import write_report
+
+SAVE = """
+import sys, mrgp
+fit = mrgp.load(sys.argv[1])
+for _ in range(int(sys.argv[3])):
+    mrgp.save(fit, sys.argv[2])
+"""
+WRITERS = {
+    "a.mrgp": lambda path: mrgp.save(quick_fit(), path),
+    "a.csv": lambda path: write(pd.concat([table()] * 500), path),
+    "a.parquet": lambda path: write(pd.DataFrame({"a": np.sin(np.arange(5000.0))}), path),
+    "a.nc": lambda path: write(grid().interp(lat=np.linspace(51.4, 51.6, 400)), path),
+    "a.geojson": lambda path: write(pd.concat([shapes()] * 100), path),
+    "a.html": lambda path: write_report(quick_fit(), path),
+    "scores.csv": lambda path: write_tables(path.parent, "a", [ROW] * 2000, [ROW] * 2000),
+}
+ROW = {"variant": "a", "model": "b", "seed": 1, "rmse": 0.123456789}
+SMALL = 1000
+
+
+def two_writers(count, seed):
+    """Let two processes save to one path while this one reads."""
+    tried = Tried("writers", "two processes save one fit, a third loads it")
+    folder = Path(tempfile.mkdtemp())
+    path, known = folder / "shared.mrgp", folder / "known.mrgp"
+    mrgp.save(quick_fit(), known)
+    shutil.copy(known, path)
+    begin = [sys.executable, "-c", SAVE, str(known), str(path), str(count)]
+    both = [subprocess.Popen(begin, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    while any(writer.poll() is None for writer in both):
+        start = time.perf_counter()
+        try:
+            mrgp.load(path)
+            tried.answer()
+        except Exception as error:
+            tried.fail(f"a torn read: {error}")
+        tried.timed(start)
+    for writer in both:
+        if writer.returncode:
+            tried.fail(writer.communicate()[1][-300:])
+    if len(list(folder.iterdir())) != 2:
+        tried.fail(f"left behind: {sorted(p.name for p in folder.iterdir())}")
+    shutil.rmtree(folder)
+    return tried
+
+
+def full_disk(_, seed):
+    """Write every kind of file where there is no room for it."""
+    tried = Tried("writers", "every kind of file on a full disk")
+    folder = Path(tempfile.mkdtemp())
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    quick_fit()
+    for name, writer in WRITERS.items():
+        path, start = folder / name, time.perf_counter()
+        path.write_bytes(b"old")
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL, limit[1]))
+        try:
+            writer(path)
+            tried.fail(f"{name} was written on a full disk")
+        except OSError as error:
+            tried.tell(str(error), name)
+        except Exception as error:
+            tried.fail(f"{name}: {type(error).__name__}: {error}")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        left = [p.name for p in folder.iterdir() if p.name.startswith(".part")]
+        if path.read_bytes() != b"old" or left:
+            tried.fail(f"{name}: the old file is lost, or a draft is left: {left}")
+        tried.timed(start)
+    shutil.rmtree(folder)
+    return tried
+
+
+def read_only(_, seed):
+    """Ask commands for files where nothing can be written: they say so before they begin."""
+    tried = Tried("writers", "commands whose place cannot be written")
+    folder = Path(tempfile.mkdtemp())
+    mrgp.save(quick_fit(), folder / "a.mrgp")
+    (folder / "file").write_text("")
+    places = ["/proc/nowhere", f"{folder}/file", *([] if os.geteuid() == 0 else ["/usr"])]
+    fit = str(folder / "a.mrgp")
+    for place in places:
+        for arguments in (
+            ["predict", fit, "--grid", "x1=0:1:0.1", "-o", f"{place}/a.csv"],
+            ["report", fit, "-o", f"{place}/a.html"],
+            ["fit", f"{folder}/none.toml", "-o", f"{place}/a.mrgp"],
+            ["init", f"{folder}/none.csv", "-o", f"{place}/a.toml"],
+        ):
+            start, said = time.perf_counter(), io.StringIO()
+            with contextlib.redirect_stderr(said):
+                code = command(arguments)
+            if code != 1 or "Traceback" in said.getvalue():
+                tried.fail(f"{arguments}: {code} {said.getvalue()[-200:]}")
+            else:
+                tried.tell(said.getvalue().replace("\n", " "), "cannot be written")
+            tried.timed(start)
+    shutil.rmtree(folder)
+    return tried
+
+
+PARTS = {"two": two_writers, "full": full_disk, "read-only": read_only}
+
+
+def main():
+    tried = PARTS[sys.argv[1]](int(sys.argv[2]), int(sys.argv[3]))
+    print(json.dumps(dataclasses.asdict(tried)))
+
+
+if __name__ == "__main__":
+    main()

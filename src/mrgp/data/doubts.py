@@ -1,0 +1,123 @@
+"""What to be careful of in data, as text: values, scales and supports that may be mistakes."""
+
+import itertools
+
+import numpy as np
+
+from mrgp.data.dataset import Dataset
+from mrgp.data.observations import Observations
+from mrgp.data.strays import far_values, shown_rows
+
+OTHER_SCALE = 100.0
+"""How many times the values of one source are those of another before a slip of units is likely."""
+
+OTHER_REACH = 1e4
+"""How many times farther the places of one source reach before a slip of units is likely."""
+
+
+def cautions_of(data: Dataset) -> tuple[str, ...]:
+    """Return what to be careful of in a dataset, nothing where all looks well.
+
+    >>> import mrgp
+    >>> x = np.arange(5.0)[:, None]
+    >>> good = mrgp.Observations(mrgp.points(x), [1.0, 3.0, 2.0, 4.0, 5.0], name="good")
+    >>> slip = mrgp.Observations(mrgp.points(x), [1e3, 3e3, 2e3, 4e3, 5e3], name="slip")
+    >>> cautions_of(Dataset([good])), len(cautions_of(Dataset([good, slip])))
+    ((), 1)
+    """
+    far = (far_apart(observed) for observed in data)
+    pairs = list(itertools.combinations(data, 2))
+    scales = (other_scale(*pair) for pair in pairs)
+    reaches = (other_reach(*pair) for pair in pairs)
+    return tuple(text for text in itertools.chain(far, scales, reaches) if text is not None)
+
+
+def far_apart(observed: Observations) -> str | None:
+    """Name values that stand a thousand spreads or more from the others, with their rows.
+
+    >>> import mrgp
+    >>> x = np.arange(5.0)[:, None]
+    >>> far_apart(mrgp.Observations(mrgp.points(x), [1.0, 3.0, 2.0, 1e15, 5.0], name="a"))
+    "source 'a', task 'value': y is 1e+15 in row 3, over 1000 spreads from the others. ..."
+    """
+    values = _densities(observed)
+    far = far_values(values)
+    if not far.any():
+        return None
+    return (
+        f"{observed.label}: y is {observed.y[np.argmax(far)]:.6g} in {shown_rows(far)}, over"
+        " 1000 spreads from the others. Look at what was measured there, or give NaN: one such"
+        " value can bend a whole fit."
+    )
+
+
+def other_scale(one: Observations, other: Observations) -> str | None:
+    """Say where two sources of a task are on scales so different that their units may be.
+
+    >>> import mrgp
+    >>> x, y = np.arange(5.0)[:, None], np.array([1.0, 3.0, 2.0, 4.0, 5.0])
+    >>> good = mrgp.Observations(mrgp.points(x), y, name="good")
+    >>> slip = mrgp.Observations(mrgp.points(x), 1000 * y, name="slip")
+    >>> other_scale(good, slip)
+    "'slip' has values about 1e+03 times those of 'good' for the task 'value'. ..."
+    """
+    if one.task != other.task:
+        return None
+    small, large = sorted((one, other), key=_level)
+    by_level = _ratio(_level(small), _level(large))
+    by_spread = _ratio(_spread(small), _spread(large))
+    if min(by_level, by_spread) < OTHER_SCALE:
+        return None
+    return (
+        f"{large.name!r} has values about {by_level:.2g} times those of {small.name!r} for the task"
+        f" {one.task!r}. If their units differ, bring them to the same; no bias is meant to be so"
+        " large."
+    )
+
+
+def other_reach(one: Observations, other: Observations) -> str | None:
+    """Say where the supports of two sources reach so differently that one cannot inform the other.
+
+    >>> import mrgp
+    >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0]]), [1.0, 2.0], name="sensors")
+    >>> cells = mrgp.Observations(mrgp.boxes([[0.0]], [[1e9]]), [1.5], name="cells")
+    >>> other_reach(sensors, cells)
+    "'cells' reaches over 1e+09 along x1, 'sensors' over 1: ..."
+    """
+    for name, first, second in zip(
+        one.support.input_names, _extent(one), _extent(other), strict=True
+    ):
+        if min(first, second) > 0 and _ratio(first, second) > OTHER_REACH:
+            near, far = (one, other) if first < second else (other, one)
+            low, high = sorted((first, second))
+            return (
+                f"{far.name!r} reaches over {high:.4g} along {name}, {near.name!r} over {low:.4g}:"
+                " the one says nothing of where the other varies. If their coordinates are in other"
+                " units, bring them to the same."
+            )
+    return None
+
+
+def _densities(observed: Observations) -> np.ndarray:
+    """Return values for each unit of measure: totals grow with their regions."""
+    total = np.abs(np.asarray(observed.support.total))
+    return observed.y / np.where(total > 0, total, 1.0)
+
+
+def _level(observed: Observations) -> float:
+    return float(np.nanmedian(np.abs(_densities(observed))))
+
+
+def _spread(observed: Observations) -> float:
+    values = _densities(observed)
+    return float(np.nanmedian(np.abs(values - np.nanmedian(values))))
+
+
+def _ratio(one: float, other: float) -> float:
+    low, high = sorted((one, other))
+    return high / low if low > 0 else 1.0
+
+
+def _extent(observed: Observations) -> np.ndarray:
+    lower, upper = observed.support.bounds
+    return np.max(upper, 0) - np.min(lower, 0)

@@ -1,0 +1,83 @@
+"""Values that do not belong to the others: codes for missing values, and what stands far apart."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+LARGEST = 1e100
+CODES = (-999.0, -999.9, -9999.0, -9999.9, -99999.0, -999999.0, 9999.0, 99999.0, 999999.0)
+CODES += (-32767.0, -32768.0, 32767.0, 65535.0, -2147483647.0, -2147483648.0, 2147483647.0)
+NETCDF = 9.969209968386869e36
+"""The value that NetCDF's libraries put where nothing was written."""
+
+HUGE = 1e19
+FAR = 1000.0
+FEWEST = 4
+SHOWN = 5
+
+Values = Float[np.ndarray, " n"]
+Rows = Bool[np.ndarray, " n"]
+
+
+def fill_values(y: Values) -> Rows:
+    """Tell which values are codes for missing ones: known codes that stand apart from the others.
+
+    A code stands apart where it is farther from all others than they are from one another and from
+    zero, or negative where no other is. NetCDF's own value, and what no quantity reaches, always
+    is one.
+
+    >>> fill_values(np.array([3.0, -9999.0, 5.0])), fill_values(np.array([-9000.0, -9999.0]))
+    (array([False,  True, False]), array([False, False]))
+    """
+    never = _is_one_of(np.abs(y), (NETCDF,)) | (np.abs(y) > LARGEST)
+    suspects = never | _is_one_of(y, CODES) | (np.abs(y) > HUGE)
+    others = y[~suspects & ~np.isnan(y)]
+    if not len(others):
+        return never
+    low, high = others.min(), others.max()
+    gap = np.maximum(low - y, y - high)
+    apart = (gap > max(high - low, high, -low)) | ((y < 0) & (low >= 0))
+    # What is huge may be the tail of much that is large.
+    return never | (suspects & apart & ((np.abs(y) <= HUGE) | (gap > FAR * (high - low))))
+
+
+def far_values(y: Values) -> Rows:
+    """Tell which values stand a thousand spreads or more from the middle of all.
+
+    >>> far_values(np.array([3.0, 4.0, 1e15, 5.0, 4.5]))
+    array([False, False,  True, False, False])
+    """
+    seen = y[~np.isnan(y)]
+    if len(seen) < FEWEST:
+        return np.zeros(y.shape, bool)
+    middle = np.median(seen)
+    away = np.abs(y - middle)
+    spread = 1.4826 * np.median(np.abs(seen - middle))
+    if spread == 0:
+        # More than half are one value: the others' own distance is the scale.
+        others = np.abs(seen - middle)[seen != middle]
+        spread = np.median(others) if len(others) else np.inf
+    return away > FAR * spread
+
+
+def shown_rows(rows: Rows, first: int = 0, noun: str = "row") -> str:
+    """Return the numbers of some rows in words, the first few of many.
+
+    >>> shown_rows(np.array([False, True])), shown_rows(np.ones(7, bool), first=2, noun="line")
+    ('row 1', 'lines 2, 3, 4, 5, 6 and 2 others')
+    """
+    numbers = [str(row + first) for row in np.flatnonzero(rows)]
+    if len(numbers) == 1:
+        return f"{noun} {numbers[0]}"
+    more = len(numbers) - SHOWN
+    rest = f" and {more} other{'s' if more > 1 else ''}" if more > 0 else ""
+    return f"{noun}s {', '.join(numbers[:SHOWN])}{rest}"
+
+
+def _is_one_of(y: Any, codes: tuple[float, ...]) -> Rows:
+    """Compare with codes that may have been through single precision."""
+    found = np.zeros(y.shape, bool)
+    for code in codes:
+        found |= np.abs(y - code) <= 1e-6 * abs(code)
+    return found

@@ -1,0 +1,272 @@
+"""The solver along time, exact at a cost linear in time where kernels are Markov (theory 10).
+
+Its results are those of `Exact`. A Kalman filter over all places does what the factor of a dense
+covariance does there: it makes values white, in the order of time.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from mrgp import _linalg
+from mrgp._types import AnyArray
+from mrgp.gp.filtering import Dynamics, seen_of, sight_of, whitened
+from mrgp.gp.readings import (
+    Conditioned,
+    Kernels,
+    Ratio,
+    Readings,
+    Smoother,
+    mixed_covariance,
+)
+from mrgp.gp.smoothing import Course
+from mrgp.gp.solvers import Anchored, Collapsed, Exact
+from mrgp.gp.statespace import refused_in_time, state_space
+from mrgp.gp.sweeping import sweep
+from mrgp.gp.timeline import Timeline, separated
+from mrgp.kernels import Kernel
+from mrgp.kernels.composed import single_kernels
+from mrgp.parameters import unwrap
+from mrgp.supports import DEFAULT_RULE, Rule, Support, taken_apart
+
+
+class Filtered(Conditioned):
+    """Gaussian processes given data, as values that a filter made white.
+
+    For the covariances k of the data with g = sum_q r_q L f_q, made white as the data were: mean
+    k . white, variance var(g) - |k|^2.
+
+    >>> from mrgp import Matern12, points
+    >>> from mrgp.gp import Reading
+    >>> solver = Markov((Matern12(1.0, variance=1.0, dims=0),), time=0)
+    >>> at, one = points([[0.0]]), jnp.ones(1)
+    >>> read = Readings((Reading(at, one, 2 * one, 0 * one, noise=one),))
+    >>> given = solver.with_plan(solver.plan_of([at])).condition(read)
+    >>> [round(float(v[0]), 3) for v in given.moments(solver.kernels, one, at)]  # half of the value
+    [1.0, 0.5]
+    """
+
+    anchors: tuple[Support, ...]
+    ratios: tuple[Ratio, ...]
+    noise: Float[AnyArray, " n"]
+    residual: Float[AnyArray, " n"]
+    white: Float[AnyArray, "t b"]
+    line: Timeline
+    time: int = eqx.field(static=True)
+
+    def filled(self) -> "Filtered":
+        """Return itself: its code is compiled for its own size."""
+        return self
+
+    def take(self, rows: Int[np.ndarray, " r"]) -> "Filtered":
+        """Return itself: it has no rows that only fill a size."""
+        return self
+
+    def explained(
+        self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
+    ) -> tuple[Float[Array, " n"], Float[Array, "n r"]]:
+        """Return the mean, and F such that the prior covariance is less by F F^T."""
+        known = self.known(kernels, ratio, support, rule)
+        return jnp.einsum("tbc,tb->c", known, self.white), known.reshape(-1, len(support)).T
+
+    def known(
+        self,
+        kernels: Kernels,
+        ratio: Ratio,
+        support: Support,
+        rule: Rule,
+        parts: Kernels | None = None,
+    ) -> Float[Array, "t b c"]:
+        """Return the covariances of the data with values on a support, made white.
+
+        `parts` are the kernels of those parts of the functions that are asked for, if not of all.
+        """
+        blocks = [
+            mixed_covariance(parts or kernels, r, anchor, ratio, support, rule)
+            for anchor, r in zip(self.anchors, self.ratios, strict=True)
+        ]
+        dynamics = Dynamics.of(kernels, self.time, self.line, rule)
+        rows = [jnp.broadcast_to(r, (len(a), len(kernels))) for a, r in self._pairs()]
+        sight = sight_of(dynamics, jnp.concatenate(rows))
+        seen = seen_of(self.line, sight, jnp.asarray(self.noise), jnp.concatenate(blocks))
+        return whitened(dynamics, seen)[0]
+
+    def _pairs(self) -> Any:
+        return zip(self.anchors, map(jnp.asarray, self.ratios), strict=True)
+
+    def sweep(
+        self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]] | None:
+        """Return mean and variance on many places and instants at once, None if there are windows.
+
+        It is not traced: a smoother passes over the data once, whatever the number of regions.
+        """
+        rows = [np.broadcast_to(r, (len(a), len(kernels))) for a, r in self._pairs()]
+        course = Course(
+            kernels, self.line, np.concatenate(rows), np.asarray(self.noise), self.residual
+        )
+        return sweep(course, (self.time, rule), self.anchors, np.asarray(ratio), support)
+
+
+class Markov(Anchored):
+    """A filter along the input `time`, over all distinct places of the data (theory 10.2).
+
+    `line` is the order in which it meets the data; `plan_of` finds it. Checks that need a dense
+    covariance have it made of at most `most_dense` values.
+
+    >>> from mrgp import Matern12, points
+    >>> from mrgp.gp import Reading
+    >>> one, at = jnp.ones(1), points([[0.0]])
+    >>> solver = Markov((Matern12(1.0, variance=1.0, dims=0),), time=0)
+    >>> read = Readings((Reading(at, one, 2 * one, 0 * one, noise=one),))
+    >>> solver = solver.with_plan(solver.plan_of([at]))
+    >>> round(float(solver.log_evidence(read)), 3)  # log N(2 | 0, 1 + 1)
+    -2.266
+    """
+
+    time: int = eqx.field(static=True)
+    line: Any = None
+    keeps_data: ClassVar[bool] = True
+    fills: ClassVar[bool] = False
+    most_dense: ClassVar[float] = 4000
+
+    def plan_of(self, supports: Sequence[Support]) -> Timeline:
+        """Return the order in which values on some supports are met."""
+        return Timeline.of(unwrap(self.kernels), self.time, supports)
+
+    def with_plan(self, plan: Timeline | None) -> "Markov":
+        """Return the solver for values in this order."""
+        return dataclasses.replace(self, line=plan)
+
+    def log_evidence(self, readings: Readings) -> Float[Array, ""]:
+        """Return the log evidence."""
+        white, size = self._whitened(readings)
+        constant = jnp.log(2.0 * jnp.pi) * len(readings)
+        return -0.5 * (jnp.sum(white**2) + size + constant) + readings.tempering
+
+    def _whitened(self, readings: Readings) -> tuple[Array, Array]:
+        dynamics = Dynamics.of(self.kernels, self.time, self.line, self.rule)
+        rows = [jnp.broadcast_to(s.ratio, (len(s.y), len(s.ratio))) for s in readings.sources]
+        sight = sight_of(dynamics, jnp.concatenate(rows))
+        values = readings.residual[:, None]
+        white, size = whitened(dynamics, seen_of(self.line, sight, readings.noise, values))
+        return white[..., 0], size
+
+    def condition(self, readings: Readings) -> Filtered:
+        """Condition on the readings, anchored at their own supports."""
+        return self.posterior(self.gather(readings), [s.support for s in readings.sources])
+
+    def gather(self, readings: Readings) -> Filtered:
+        """Return the posterior, without the supports of the data."""
+        ratios = tuple(jnp.asarray(source.ratio) for source in readings.sources)
+        white = self._whitened(readings)[0]
+        return Filtered((), ratios, readings.noise, readings.residual, white, self.line, self.time)
+
+    def posterior(
+        self, known: Filtered, supports: Sequence[Support], by: Any = _linalg
+    ) -> Filtered:
+        """Return the posterior of values on some supports."""
+        return dataclasses.replace(known, anchors=tuple(supports))
+
+    def part(
+        self, state: Filtered, term: Kernel, support: Support
+    ) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
+        """Return mean and covariance of the part L g of one latent function f = g + others."""
+        one = np.ones(1)
+        known = state.known(self.kernels, one, support, self.rule, (term,))
+        prior = mixed_covariance((term,), one, support, one, support, self.rule)
+        mean = jnp.einsum("tbc,tb->c", known, state.white)
+        return mean, prior - jnp.einsum("tbc,tbd->cd", known, known)
+
+    def smoother(self, readings: Readings) -> Smoother:
+        """Return the smoother of the dense covariance."""
+        return self.dense(len(readings), "the weights of sources").smoother(readings)
+
+    def dense(self, count: int, wanted_by: str) -> Exact:
+        """Return the solver by the dense covariance, or say that so many values are too many."""
+        if count > self.most_dense:
+            raise ValueError(
+                f"{wanted_by}: the dense covariance of all values is needed, which is made of at"
+                f" most {self.most_dense} values of a fit along time; this has {count}. Take fewer"
+                " of them: fewer hours, or fewer places."
+            )
+        return Exact(self.kernels, rule=self.rule)
+
+    def account(self, state: Filtered) -> str:
+        """Say that the data are kept, and what the series of periodic kernels leaves out."""
+        steps, places = state.line.gap.shape[0], max(map(len, state.line.seats))
+        return (
+            f"exact, along time: {steps} steps over {places} places; the training data are kept in"
+            " the fit, and saved with it"
+        )
+
+
+Solver = Exact | Collapsed | Markov
+"""A way to find latent functions from what sources read of them.
+
+`keeps_data` says whether its posterior needs the data themselves, which a fit then keeps.
+"""
+
+
+def refusal(
+    kernels: Sequence[Kernel], time: int, supports: Sequence[Support], names: Sequence[str]
+) -> str | None:
+    """Say why kernels or supports cannot be solved along time, or return None.
+
+    >>> from mrgp import RBF, points
+    >>> refusal((RBF(1.0, variance=1.0, dims=(0,)),), 0, [points([[0.0]])], ("hour",))[:33]
+    "RBF in 'hour' has no states of fi"
+    """
+    for kernel in kernels:
+        for term in kernel.sum_of_products():
+            for factor in term.factors:
+                found = _refused_factor(factor, time, names)
+                if found is not None:
+                    return found
+    for support in supports:
+        try:
+            taken_apart(support, time)
+        except ValueError as error:
+            return f"{error}; regions must be a place times an instant or a window in time"
+    return None
+
+
+def _refused_factor(factor: Any, time: int, names: Sequence[str]) -> str | None:
+    if time not in factor.dims:
+        return None
+    label = names[time]
+    if len(factor.dims) > 1:
+        inner = ", ".join(sorted({type(k).__name__ for k in single_kernels(factor.kernel)}))
+        return (
+            f"{inner} joins {label!r} with other inputs in one distance; write a product, as"
+            f" mrgp.separable({label}=mrgp.Matern32(), space=mrgp.Matern32())"
+        )
+    name = refused_in_time(factor.kernel)
+    if name is None:
+        return None
+    return (
+        f"{name} in {label!r} has no states of finite number; take Matern12, Matern32, Matern52,"
+        " Periodic, Constant, or products and sums of those"
+    )
+
+
+def states_of(
+    kernels: Sequence[Kernel], time: int, supports: Sequence[Support]
+) -> tuple[int, int, int]:
+    """Return how many steps and states a filter has, and how many rows a step sees.
+
+    >>> from mrgp import Matern32, points
+    >>> states_of((Matern32(1.0, variance=1.0, dims=(0,)),), 0, [points([[0.0], [1.0], [2.0]])])
+    (3, 2, 1)
+    """
+    line = Timeline.of(kernels, time, supports)
+    terms = [term for kernel in kernels for term in separated(kernel, time)]
+    sizes = [1 if term.time is None else state_space(term.time).size for term in terms]
+    states = sum(size * len(seats) for size, seats in zip(sizes, line.seats, strict=True))
+    steps, rows = line.rows.shape
+    return steps, states + len(kernels) * len(line.slots), rows

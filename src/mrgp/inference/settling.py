@@ -1,0 +1,151 @@
+"""Fit a model whose posterior is approximated step by step, under L-BFGS for its parameters.
+
+At every set of parameters the approximation settles first; the slope of the bound at a settled
+approximation is that of the best bound (theory 11.5).
+"""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array
+
+from mrgp._compiled import Compiled, Effort, effort_of
+from mrgp._types import to_numpy
+from mrgp.inference.lbfgs import LBFGS, maximise
+from mrgp.inference.loop import Optimum
+from mrgp.inference.objectives import Objective
+from mrgp.inference.problem import Problem
+from mrgp.inference.progress import Progress
+from mrgp.models import as_arrays
+
+STEPS, GAIN = 30, 1e-3
+LAST_STEPS, LAST_GAIN = 60, 1e-6
+TOLERANCE, ROUGH = 1e-7, 1e-4
+
+
+@Compiled
+def begin(objective: Objective, trained: Any) -> Any:
+    """Return the approximation from which a fit starts."""
+    model = objective.model(trained).approximate
+    return model.begin(objective.records)
+
+
+@Compiled
+def settled(objective: Objective, trained: Any, found: Any, gain: Array, steps: int) -> Any:
+    """Return a settled approximation."""
+    model = objective.model(trained).approximate
+    return model.settle(found, objective.records, steps, gain)
+
+
+@Compiled
+def _profile(
+    objective: Objective, trained: Any, found: Any, size: Array, steps: int, gain: float
+) -> tuple[Array, Any, Any]:
+    """Return the negative bound at the settled approximation, its slope, and that."""
+    model = objective.model(trained).approximate
+    found = jax.lax.stop_gradient(model.settle(found, objective.records, steps, gain))
+    frozen = objective.frozen.with_approximation(found)
+    held = dataclasses.replace(objective, frozen=frozen)
+    value, slope = eqx.filter_value_and_grad(lambda p: -held(p) / size)(trained)
+    return value, slope, found
+
+
+class Settled:
+    """The best bound over approximations, as a loss with its slope.
+
+    Every evaluation starts from the approximation of the last step taken, so that a line search
+    sees one function; the best so far is kept beside the best parameters.
+    """
+
+    def __init__(self, objective: Objective):
+        self.objective = without_approximation(objective)
+        records = tuple(record.filled() for record in to_numpy(objective.records))
+        self.filled = dataclasses.replace(self.objective, records=as_arrays(records))
+        self.size = float(objective.count)
+        self.effort: Effort = effort_of(objective.count)
+        own = objective.model(objective.start).approximate
+        self.now = own.approximation
+        if self.now is None or not own.fits(self.now, records):
+            self.now = begin(self.filled, objective.start, effort="least")
+        self.best, self.lowest = self.now, np.inf
+        self.evaluated: dict[bytes, Any] = {}
+
+    def __call__(self, trained: Any) -> tuple[Array, Any]:
+        """Return loss and slope at some parameters."""
+        size = jax.device_put(np.asarray(self.size))
+        value, slope, found = _profile(
+            self.filled, trained, self.now, size, STEPS, GAIN, effort=self.effort
+        )
+        self.evaluated[_mark(trained)] = found
+        finite = all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slope))
+        if float(value) < self.lowest and finite:
+            self.lowest, self.best = float(value), found
+        return value, slope
+
+    def accept(self, trained: Any) -> None:
+        """Go on from the approximation of these parameters."""
+        self.now = self.evaluated.get(_mark(trained), self.now)
+        self.evaluated = {}
+
+    def memory(self) -> list[np.ndarray]:
+        """Return the approximation that evaluations start from, the best one, and its loss."""
+        leaves = jax.tree.leaves((self.now, self.best))
+        return [np.array(self.lowest), *map(np.asarray, leaves)]
+
+    def remember(self, memory: list[np.ndarray]) -> None:
+        """Take up the memory of another loss of the same objective."""
+        tree = jax.tree.structure((self.now, self.best))
+        self.lowest = float(memory[0])
+        self.now, self.best = jax.tree.unflatten(tree, map(jax.device_put, memory[1:]))
+
+    def model(self, trained: Any) -> Any:
+        """Return the model with the best parameters and their approximation, settled for good."""
+        gain = jax.device_put(np.asarray(LAST_GAIN))
+        found = settled(self.filled, trained, self.best, gain, LAST_STEPS, effort=self.effort)
+        model = self.objective.model(trained).approximate
+        ends = np.cumsum([0, *map(len, self.filled.records)])
+        starts = zip(ends, self.objective.records, strict=False)
+        rows = np.concatenate([start + np.arange(len(record)) for start, record in starts])
+        return model.with_approximation(model.kept(to_numpy(found), rows))
+
+
+def maximise_settled(
+    objective: Objective, problem: Problem, settings: LBFGS, progress: Progress
+) -> Optimum:
+    """Maximise the bound of an approximated model over its parameters.
+
+    Where that is much work, some of the rows find parameters from which all of them go on.
+    """
+    model = objective.model(objective.start).approximate
+    rows = model.enough(problem.records)
+    tolerance = max(settings.tolerance, TOLERANCE)
+    once = dataclasses.replace(settings, starts=1, candidates=0, tolerance=tolerance)
+    if rows is not None:
+        some = problem.sample(rows).objective(to_numpy(model))
+        loss = Settled(some)
+        begun = maximise(loss.objective, problem.log_unit, once, 0, progress, "start", loss)
+        if begun.status.over:
+            return begun
+        objective = problem.objective(to_numpy(begun.model))
+        once = dataclasses.replace(once, tolerance=ROUGH)
+    loss = Settled(objective)
+    return maximise(loss.objective, problem.log_unit, once, 0, progress, loss=loss)
+
+
+def with_settled(problem: Problem, model: Any) -> Any:
+    """Return a model with the approximation that its parameters have, given other data."""
+    objective = problem.objective(model.with_approximation(None))
+    return Settled(objective).model(objective.start)
+
+
+def without_approximation(objective: Objective) -> Objective:
+    """Return the objective of a model without an approximation of its own."""
+    start, frozen = (tree.with_approximation(None) for tree in (objective.start, objective.frozen))
+    return dataclasses.replace(objective, start=start, frozen=frozen)
+
+
+def _mark(trained: Any) -> bytes:
+    return b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(trained))

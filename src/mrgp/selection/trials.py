@@ -1,0 +1,118 @@
+"""A model and simple rules beside one another, at places that are held out of a sample."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from mrgp.data import Dataset
+from mrgp.evaluation import attempt
+from mrgp.inference import LBFGS
+from mrgp.selection.comparing import split
+from mrgp.selection.folds import clock_of, make_folds
+from mrgp.selection.rules import RULES, View
+from mrgp.weighting import fit_weighted
+
+FOLDS = 4
+FEWEST = 12
+CLOSE = 1.02
+BRIEF = LBFGS(max_steps=40, starts=1, candidates=0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """Scores of a model at places held out, and of the simple rule that does best there.
+
+    >>> worse, better = {"rmse": 2.0, "crps": 1.0}, {"rmse": 1.0, "crps": 0.5}
+    >>> Trial("sites", 40, worse, "nearest", better).behind
+    True
+    """
+
+    source: str
+    count: int
+    model: dict[str, float]
+    rule: str
+    simple: dict[str, float]
+
+    @classmethod
+    def of(cls, recipe: Any, sample: Dataset, process: Any, key: int) -> "Trial | None":
+        """Hold a quarter of the target's places out; None where there are too few of them."""
+        target = sample[process]
+        clock = clock_of(target.support)
+        sites = clock is not None and target.support.dimension > 1
+        if len(target) < FEWEST:
+            return None
+        folds = make_folds(target, "site" if sites else "random", FOLDS, key)
+        train, test = split(sample, process, folds == 0)
+        if len(train[process]) == 0 or len(test) == 0:
+            return None
+        found = attempt(
+            lambda: fit_weighted(recipe, train, key, optimiser=_brief(recipe), progress=None),
+            test,
+            key,
+        ).scores
+        best, simple = _best_rule(train, test, process)
+        return cls(process[0], len(test), found, best, simple)
+
+    @property
+    def behind(self) -> bool:
+        """Whether the rule is better, by more than a little, in rmse and in crps."""
+        return all(self.model[s] > CLOSE * self.simple[s] for s in ("rmse", "crps"))
+
+    @property
+    def verdict(self) -> str:
+        """The scores in a sentence."""
+        meaning = RULES[self.rule].meaning if self.rule in RULES else self.rule
+        scores = (
+            f"rmse {self.model['rmse']:.3g} and crps {self.model['crps']:.3g}, beside"
+            f" {self.simple['rmse']:.3g} and {self.simple['crps']:.3g}"
+        )
+        where = f"at the places of {self.count} values of {self.source} that were held out"
+        if self.behind:
+            return f"A simple rule is better {where}: {meaning} ({self.rule}); {scores}."
+        return f"Beside the best simple rule {where}, {meaning} ({self.rule}): {scores}."
+
+
+def _brief(recipe: Any) -> LBFGS | None:
+    """Return settings of a brief fit, where all parameters are found at once."""
+    return BRIEF if recipe.fitted == "whole" else None
+
+
+def _best_rule(train: Dataset, test: Any, process: Any) -> tuple[str, dict[str, float]]:
+    view, found = View.of(train, process, None), {}
+    y = test.y
+    for name, rule in RULES.items():
+        if view.serves(rule):
+            mean, sd = view.fitted(rule).predict(test.support)
+            found[name] = _scores(y, mean, sd)
+    best = min(found, key=lambda name: found[name]["rmse"])
+    return best, found[best]
+
+
+def _scores(y: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> dict[str, float]:
+    sd = np.maximum(sd, 1e-9 * (1.0 + np.abs(mean).max()))
+    z = (y - mean) / sd
+    crps = sd * (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / np.sqrt(np.pi))
+    return {"rmse": float(np.sqrt(np.nanmean((y - mean) ** 2))), "crps": float(np.nanmean(crps))}
+
+
+def stretch(data: Dataset, most: int) -> Dataset:
+    """Return a stretch of time from the middle of data, with at most so many values or one time.
+
+    >>> import mrgp
+    >>> x = mrgp.points([[float(t), 1.0] for t in range(9)], inputs=("time", "x"))
+    >>> stretch(Dataset([mrgp.Observations(x, range(9))]), 3)["source"].y.tolist()
+    [3.0, 4.0, 5.0]
+    """
+    count = sum(map(len, data))
+    clock = clock_of(data.supports[0])
+    if count <= most or clock is None:
+        return data
+    ends = [np.asarray(o.support.bounds[1])[:, clock] for o in data]
+    times = np.sort(np.concatenate(ends))
+    first = (count - most) // 2
+    low, high = times[first], times[first + most - 1]
+    inside = [np.flatnonzero((end >= low) & (end <= high)) for end in ends]
+    pairs = zip(data, inside, strict=True)
+    return Dataset([o[rows] if len(rows) else o for o, rows in pairs])

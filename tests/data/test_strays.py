@@ -1,0 +1,103 @@
+"""Codes for missing values are refused, and values far from all others are named."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mrgp
+from mrgp.data import cautions_of, far_values, fill_values
+
+X = np.arange(20.0)[:, None]
+Y = 20 + 5 * np.sin(X[:, 0])
+QUICK = mrgp.LBFGS(max_steps=2, starts=1, candidates=0)
+
+
+def observed(y, name="a", support=None):
+    return mrgp.Observations(mrgp.points(X) if support is None else support, y, name=name)
+
+
+def with_value(value, row=7):
+    y = Y.copy()
+    y[row] = value
+    return y
+
+
+@pytest.mark.parametrize(
+    "value",
+    [9.96921e36, np.float32(9.96921e36), 1e20, 1e36, -9.99e33, 3.4e38, 1e200, -9999, -999, -32767],
+)
+def test_fill_values_are_refused_with_their_rows(value):
+    with pytest.raises(ValueError, match=r"y is .* in row 7, which looks like a fill value\. Use"):
+        observed(with_value(value))
+    assert fill_values(with_value(value)).nonzero()[0].tolist() == [7]
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.linspace(-12_000, 3000, 20),
+        with_value(-9998),
+        with_value(9999) * 1000,
+        np.append(np.linspace(9000, 9998, 19), 9999.0),
+        np.full(20, 1e22) * (1 + 0.1 * np.sin(X[:, 0])),
+    ],
+    ids=["within", "no code", "scaled", "the last of its like", "molecules"],
+)
+def test_values_that_belong_to_the_others_are_kept(y):
+    observed(y)
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=5, max_size=30), st.integers(0, 4))
+def test_nothing_ordinary_is_a_fill_value(y, row):
+    # Values of a width of 2000 reach beyond the codes of three digits only.
+    values = np.array([*y, -1000.0, 1000.0])
+    assert not fill_values(values).any()
+    values[row] = 9.969209968386869e36
+    assert fill_values(values)[row]
+
+
+def test_values_a_thousand_spreads_apart_are_named():
+    assert far_values(with_value(1e15)).nonzero()[0].tolist() == [7]
+    assert not far_values(with_value(100)).any()
+    assert not far_values(np.array([0.0, 0.0, 0.0, 0.0, 5.0])).any()
+    data = mrgp.Dataset([observed(with_value(1e15))])
+    with pytest.warns(UserWarning, match=r"'a', task 'value': y is 1e\+15 in row 7, over 1000"):
+        mrgp.fit(mrgp.MRGP(), data, optimiser=QUICK)
+
+
+def test_sources_on_other_scales_are_named():
+    slip = mrgp.Dataset([observed(Y), observed(1000 * Y, "b")])
+    assert "'b' has values about 1e+03 times those of 'a'" in cautions_of(slip)[0]
+    assert cautions_of(mrgp.Dataset([observed(Y), observed(3 * Y, "b")])) == ()
+    # A small spread about another level is a bias, and no slip of units.
+    assert cautions_of(mrgp.Dataset([observed(Y), observed(5000 + Y, "b")])) == ()
+    other = mrgp.Observations(mrgp.points(X), 1000 * Y, name="b", task="other")
+    assert cautions_of(mrgp.Dataset([observed(Y), other])) == ()
+    doubled = mrgp.boxes(X, X + 1000, kind="sum")
+    assert cautions_of(mrgp.Dataset([observed(Y), observed(1000 * Y, "b", doubled)])) == ()
+
+
+def test_supports_that_cannot_inform_are_named():
+    wide = mrgp.boxes(X * 1e9, X * 1e9 + 1e9)
+    found = cautions_of(mrgp.Dataset([observed(Y), observed(Y, "b", wide)]))
+    assert "'b' reaches over 2e+10 along x1, 'a' over 19" in found[0]
+    near = mrgp.boxes(X - 50, X + 50)
+    assert cautions_of(mrgp.Dataset([observed(Y), observed(Y, "b", near)])) == ()
+
+
+def test_values_too_small_to_square_are_refused():
+    with pytest.raises(ValueError, match=r"y is 2.5e-199 at most, .* Give it in smaller units\."):
+        observed(Y * 1e-200)
+    observed(0 * Y)
+    observed(Y * 1e-90)
+
+
+def test_a_part_of_values_that_were_accepted_is_accepted():
+    whole = observed(np.append(np.linspace(0, 9000, 19), 9999.0))
+    few = whole[[0, 1, 19]]
+    assert few.y.tolist() == [0.0, 500.0, 9999.0]
+    assert not few.y.flags.writeable
+    assert len(few.support) == 3
+    with pytest.raises(ValueError, match="there are no values"):
+        whole[[]]

@@ -1,0 +1,255 @@
+"""The solver along time is the exact one: evidence, gradient, posterior, whatever the layout."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mrgp
+from groups import rest_thorough
+from mrgp._types import to_numpy
+from mrgp.data import Scaling
+from mrgp.gp import Markov
+from mrgp.gp.filtering import (
+    Dynamics,
+    arrived,
+    beginning,
+    emptied,
+    looked_at,
+    seen_of,
+    sight_of,
+    steps_of,
+)
+from mrgp.models import as_arrays
+from mrgp.parameters import partition, unwrap
+
+NAMES = ("east", "time")
+SPACE = mrgp.Matern32(2.0, variance=1.2, dims="east")
+TIMES = {
+    "Matern12": mrgp.Matern12(3.0, variance=1.5, dims="time"),
+    "Matern32": mrgp.Matern32(3.0, variance=1.5, dims="time"),
+    "Matern52": mrgp.Matern52(3.0, variance=1.5, dims="time"),
+    "Constant": mrgp.Constant(1.5),
+    "Periodic": mrgp.Periodic(4.0, lengthscale=1.5, variance=1.5, dims="time"),
+    "product": mrgp.Matern12(3.0, variance=1.5, dims="time")
+    * mrgp.Periodic(4.0, lengthscale=1.5, variance=1.0, dims="time"),
+}
+LOCAL = mrgp.White(0.5, dims="east") * mrgp.Matern12(2.0, variance=1.0, dims="time")
+COMMON = mrgp.Matern32(4.0, variance=0.8, dims="time")
+NETWORK = SPACE * TIMES["Matern12"] + COMMON + LOCAL
+ASKED = [
+    mrgp.points([[0.0, 1.5], [0.7, 2.0], [1.0, 9.0], [1.0, -1.0]], inputs=NAMES),
+    mrgp.boxes([[0.0, 0.5], [0.3, 2.0], [0.0, 4.0]], [[0.0, 2.25], [1.3, 4.0], [2.0, 8.0]]),
+]
+
+
+@pytest.fixture(autouse=True)
+def _in_float64():
+    with jax.enable_x64(True):
+        yield
+
+
+def source(support, seed, name, task="value", **more):
+    y = 3.0 + np.random.default_rng(seed).standard_normal(len(support))
+    if more.pop("gaps", False):
+        y[::3] = np.nan
+    return mrgp.Observations(support, y, name=name, task=task, **more)
+
+
+def at(pairs):
+    return mrgp.points(pairs, inputs=NAMES)
+
+
+def over(*spans):
+    """Return regions (west, east, start, end)."""
+    low, high = ([[s[i], s[i + 2]] for s in spans] for i in (0, 1))
+    return mrgp.boxes(low, high, inputs=NAMES)
+
+
+SITES = at([[p, t] for t in (0.0, 1.0, 2.5, 3.0) for p in (0.0, 1.0)])
+CELLS = over((0.0, 2.0, 0.0, 1.0), (0.0, 2.0, 1.0, 3.0), (0.5, 1.5, 0.5, 2.0))
+RUNNING = over(*((1.0, 1.0, float(t), t + 3.0) for t in range(3)))
+IN_TIME = mrgp.nodes(
+    [[[1.0, 0.0], [1.0, 1.0]], [[1.0, 1.0], [1.0, 2.0]], [[1.0, 2.0], [1.0, 2.0]]], inputs=NAMES
+)
+
+
+def built(recipe, data, weights=None):
+    """Return models by both methods, with the records that both are given."""
+    scaling = Scaling.of(data)
+    records = as_arrays(scaling.records(data, weights or {}))
+    found = []
+    for method in ("exact", "markov"):
+        model = dataclasses.replace(recipe, method=method).build(data)
+        found.append(as_arrays(model.with_plan(model.plan_of(records))))
+    assert isinstance(found[1].solver, Markov)
+    return *found, records, scaling
+
+
+@eqx.filter_jit
+def answers(model, records, supports, asked):
+    """Return log evidence, its gradient, and means and joint covariances on supports."""
+    trained, frozen = partition(model)
+
+    @eqx.filter_value_and_grad
+    def evidence(part):
+        return eqx.combine(part, frozen).log_evidence(records)
+
+    state = model.condition(records)
+    found = [model.moments(state, s, *p, joint=True) for s in supports for p in asked]
+    return evidence(trained), found
+
+
+def assert_same(recipe, data, weights=None, tolerance=1e-8):
+    *models, records, scaling = built(recipe, data, weights)
+    supports = [as_arrays(support.shift(scaling.centre)) for support in ASKED]
+    source, task = data.processes[-1]
+    asked = ((data.tasks[0], None), (task, source))
+    exact, markov = (jax.tree.leaves(answers(m, records, supports, asked)) for m in models)
+    assert len(exact) == len(markov) > 2
+    for one, two in zip(exact, markov, strict=True):
+        np.testing.assert_allclose(two, one, rtol=tolerance, atol=tolerance)
+
+
+LAYOUTS = {
+    "everything": (
+        NETWORK,
+        [
+            source(SITES, 0, "a", gaps=True),
+            source(CELLS, 1, "b", noise_variance=[0.1, 0.5, 2.0]),
+            source(RUNNING, 2, "c", gaps=True),
+            source(IN_TIME, 3, "d"),
+        ],
+        {"bias": "affine", "mean": "linear"},
+    ),
+    "sites and cells": (NETWORK, [source(SITES, 0, "a"), source(CELLS, 1, "b")], {}),
+    "missing": (NETWORK, [source(SITES, 0, "a", gaps=True), source(CELLS, 1, "b", gaps=True)], {}),
+    "running means": (NETWORK, [source(SITES, 0, "a"), source(RUNNING, 1, "b")], {}),
+    "equal windows": (SPACE * COMMON, [source(RUNNING, 0, "a"), source(RUNNING, 1, "b")], {}),
+    "nodes in time": (NETWORK, [source(IN_TIME, 0, "a"), source(RUNNING, 1, "b")], {}),
+    "totals": (
+        SPACE * COMMON,
+        [source(SITES, 0, "a"), source(mrgp.boxes([[0, 0]], [[2, 3]], kind="sum"), 1, "b")],
+        {},
+    ),
+    "offset": (
+        SPACE * COMMON,
+        [source(SITES, 0, "a"), source(CELLS, 1, "b")],
+        {"bias": "offset", "mean": "linear"},
+    ),
+    "affine": (NETWORK, [source(SITES, 0, "a"), source(CELLS, 1, "b")], {"bias": "affine"}),
+    "known noise": (
+        SPACE * COMMON,
+        [source(SITES, 0, "a", noise_variance=np.linspace(0.1, 2.0, 8)), source(CELLS, 1, "b")],
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", rest_thorough(LAYOUTS, "offset"))
+def test_layouts_have_the_exact_evidence_gradient_and_posterior(name):
+    kernel, sources, arguments = LAYOUTS[name]
+    assert_same(mrgp.MRGP(kernel, **arguments), mrgp.Dataset(sources))
+
+
+@pytest.mark.parametrize("name", rest_thorough(TIMES))
+def test_each_kernel_of_time_is_exact(name):
+    sites, cells = at([[0.0, 0.0], [1.0, 0.4], [0.0, 3.0]]), over((0.0, 2.0, 0.0, 1.0))
+    data = mrgp.Dataset([source(sites, 0, "a"), source(cells, 1, "b")])
+    assert_same(mrgp.MRGP(SPACE * TIMES[name]), data)
+
+
+@pytest.mark.thorough
+def test_composite_weights_are_the_exact_ones():
+    data = mrgp.Dataset([source(SITES, 0, "a"), source(CELLS, 1, "b")])
+    weights = {("a", "value"): 0.4, ("b", "value"): 0.7}
+    assert_same(mrgp.MRGP(SPACE * COMMON), data, weights)
+
+
+@pytest.mark.thorough
+def test_two_latent_functions_of_two_tasks():
+    data = mrgp.Dataset([source(SITES, 0, "a", "no2"), source(CELLS, 1, "b", "pm10")])
+    kernels = [SPACE * TIMES["Matern12"], COMMON]
+    assert_same(mrgp.MRGPRN(latents=2, kernel_f=kernels, kernel_w="constant"), data)
+
+
+@pytest.mark.thorough
+def test_an_effect_of_a_covariate_is_a_state_without_an_end():
+    kind = ["park", "road"] * 4
+    support = mrgp.points(SITES.x, inputs=NAMES, covariates={"type": kind})
+    *models, records, _ = built(mrgp.MRGP(SPACE * COMMON), mrgp.Dataset([source(support, 0, "a")]))
+    exact, markov = (jax.tree.leaves(answers(m, records, [], ())) for m in models)
+    for one, two in zip(exact, markov, strict=True):
+        np.testing.assert_allclose(two, one, rtol=1e-8, atol=1e-8)
+
+
+times = st.floats(0.0, 6.0).map(lambda t: round(t, 2))
+places = st.sampled_from([0.0, 0.5, 2.0])
+sites = st.lists(st.tuples(places, times), min_size=2, max_size=6, unique=True)
+spans = st.lists(
+    st.tuples(places, st.sampled_from([0.0, 1.0]), times, st.floats(0.1, 3.0)),
+    min_size=1,
+    max_size=4,
+)
+
+
+@pytest.mark.thorough
+@settings(max_examples=6, deadline=None)
+@given(sites, spans, st.sampled_from(sorted(set(TIMES) - {"product"})), st.booleans())
+def test_any_layout_is_exact(found, regions, kernel, local):
+    cells = over(*((p, p + wide, t, t + width) for p, wide, t, width in regions))
+    data = mrgp.Dataset([source(at(found), 0, "a"), source(cells, 1, "b")])
+    kernel = SPACE * TIMES[kernel] + (LOCAL if local else COMMON)
+    assert_same(mrgp.MRGP(kernel, mean="zero"), data)
+
+
+def test_a_sweep_of_the_smoother_is_the_prediction_one_by_one():
+    data = mrgp.Dataset([source(SITES, 0, "a", gaps=True), source(RUNNING, 1, "b")])
+    _, markov, records, _ = built(mrgp.MRGP(NETWORK), data)
+    state = to_numpy(eqx.filter_jit(markov.condition)(records))
+    asked = at([[p, t] for t in (-1.0, 0.0, 0.5, 2.5, 7.0) for p in (0.0, 0.3, 1.0)])
+    solver, ratio = to_numpy(unwrap(markov.solver)), np.ones(1)
+    mean, variance = state.sweep(solver.kernels, ratio, asked, solver.rule)
+    one, spread = eqx.filter_jit(solver.predict)(state, jnp.ones(1), as_arrays(asked))
+    np.testing.assert_allclose(mean, one, atol=1e-8)
+    np.testing.assert_allclose(variance, spread, atol=1e-8)
+    assert state.sweep(solver.kernels, ratio, RUNNING, solver.rule) is None
+
+
+@pytest.mark.thorough
+def test_a_long_run_with_little_noise_keeps_its_covariances():
+    """Filter 48 sites by the hour with a noise of 1 against 600."""
+    rng = np.random.default_rng(0)
+    where, hours = rng.uniform(0.0, 30.0, 48), np.arange(72.0)
+    support = at([[p, t] for t in hours for p in where])
+    kernel = mrgp.Matern12(12.0, variance=300.0, dims="east") * TIMES["Matern12"]
+    kernel = kernel + mrgp.Matern32(6.0, variance=200.0, dims="time") + 100.0 * LOCAL
+    seen = source(support, 0, "a", noise_variance=1.0)
+    data = mrgp.Dataset([seen.replace(y=20.0 * np.asarray(seen.y))])
+    model = mrgp.MRGP(kernel, method="markov").build(data)
+    records = as_arrays(Scaling.of(data).records(data))
+    model = unwrap(as_arrays(model.with_plan(model.plan_of(records))))
+
+    @jax.jit
+    def last():
+        line, solver = model.solver.line, model.solver
+        dynamics = Dynamics.of(solver.kernels, solver.time, line, solver.rule)
+        read = model.readings(records)
+        sight = sight_of(dynamics, jnp.ones((len(support), 1)))
+        steps = steps_of(line, seen_of(line, sight, read.noise, read.residual[:, None]))
+
+        def step(belief, one):
+            found = looked_at(arrived(dynamics, belief, one), one.seen)[0]
+            return emptied(dynamics, found, one), None
+
+        return jax.lax.scan(step, beginning(dynamics, 1), steps)[0].covariance
+
+    covariance = np.asarray(last())
+    scale = np.abs(covariance).max()
+    np.testing.assert_allclose(covariance, covariance.T, atol=1e-9 * scale)
+    assert np.linalg.eigvalsh(0.5 * (covariance + covariance.T)).min() > -1e-8 * scale

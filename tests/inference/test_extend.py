@@ -1,0 +1,104 @@
+"""A fit with further values is the same parameters conditioned on all of them."""
+
+import numpy as np
+import pytest
+
+import mrgp
+
+NAMES = ("east", "time")
+KERNEL = mrgp.Matern32(2.0, dims="east") * mrgp.Matern12(3.0, dims="time")
+QUICK = mrgp.LBFGS(max_steps=1, starts=1, candidates=0)
+AT = mrgp.boxes([[0.0, 1.5], [0.4, 2.0]], [[0.0, 1.5], [0.4, 6.0]], inputs=NAMES)
+
+
+def truth(x):
+    return 9.0 + np.sin(x[:, 0] + x[:, 1])
+
+
+def sites(hours, places=(0.0, 1.0), missing=()):
+    x = np.array([[p, float(t)] for t in hours for p in places])
+    y = truth(x)
+    y[list(missing)] = np.nan
+    return mrgp.Observations(mrgp.points(x, inputs=NAMES), y, name="sites")
+
+
+def windows(starts, width=2.0):
+    low = np.array([[0.0, float(t)] for t in starts])
+    support = mrgp.boxes(low, low + [2.0, width], inputs=NAMES)
+    return mrgp.Observations(support, truth(low + 1.0), name="cells")
+
+
+def made(method):
+    first = mrgp.Dataset([sites(range(4), missing=[3]), windows([0, 2])])
+    recipe = mrgp.MRGP(KERNEL, method=method, bias="offset")
+    return mrgp.fit(recipe, first, optimiser=QUICK, progress=None)
+
+
+@pytest.fixture(scope="module")
+def along():
+    return made("markov")
+
+
+def together(first, second):
+    support = mrgp.points(np.concatenate([first.support.x, second.support.x]), inputs=NAMES)
+    return mrgp.Observations(support, np.concatenate([first.y, second.y]), name="sites")
+
+
+MORE = {
+    "later hours": sites(range(4, 6), missing=[0]),
+    "earlier values": sites([-2.0, 1.5]),
+    "a new site": sites([3.0, 4.0], places=(0.5,)),
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_further_values_are_conditioning_on_all(along, name):
+    longer = along.extend(mrgp.Dataset([MORE[name]]))
+    every = mrgp.Dataset([together(sites(range(4), missing=[3]), MORE[name]), windows([0, 2])])
+    assert_same(longer, along.condition(every))
+    assert longer.counts == along.condition(every).counts
+    assert longer.parameters().keys() == along.parameters().keys()
+
+
+def assert_same(one, two):
+    a, b = (mrgp.predict(fit, AT) for fit in (one, two))
+    np.testing.assert_allclose(a.mean, b.mean, atol=1e-8)
+    np.testing.assert_allclose(a.variance, b.variance, atol=1e-8)
+
+
+def test_a_window_that_opened_before_the_last_time_is_filtered_from_there(along):
+    longer = along.extend(mrgp.Dataset([windows([1.0], width=6.0)]))
+    assert longer.counts["cells", "value"] == (3, 0)
+    low = np.array([[0.0, 0.0], [0.0, 2.0], [0.0, 1.0]])
+    support = mrgp.boxes(low, low + [[2.0, 2.0], [2.0, 2.0], [2.0, 6.0]], inputs=NAMES)
+    every = mrgp.Observations(support, truth(low + 1.0), name="cells")
+    assert_same(longer, along.condition(mrgp.Dataset([sites(range(4), missing=[3]), every])))
+
+
+def test_one_hour_after_another_is_all_at_once(along):
+    hour_by_hour = along
+    for t in (4, 5):
+        hour_by_hour = hour_by_hour.extend(mrgp.Dataset([sites([t])]))
+    assert_same(hour_by_hour, along.extend(mrgp.Dataset([sites([4, 5])])))
+    assert hour_by_hour.counts["sites", "value"] == (11, 1)
+    assert hour_by_hour.counts["cells", "value"] == along.counts["cells", "value"]
+
+
+def test_exact_fits_are_extended_too(along):
+    one, two = (f.extend(mrgp.Dataset([sites([4])])) for f in (made("exact"), along))
+    a, b = (mrgp.predict(fit, AT) for fit in (one, two))
+    np.testing.assert_allclose(a.mean, b.mean, atol=1e-6)
+
+
+def test_what_cannot_be_extended_is_refused(along, as_users_see_it):
+    other = mrgp.Dataset([sites([4]).replace(name="others")])
+    with pytest.raises(ValueError, match="extend takes more data of the sources and inputs of"):
+        along.extend(other)
+    sparse = mrgp.fit(
+        mrgp.MRGP(KERNEL, method="collapsed", inducing=4),
+        mrgp.Dataset([sites(range(4))]),
+        optimiser=QUICK,
+        progress=None,
+    )
+    with pytest.raises(ValueError, match="does not keep its data; call condition with all of"):
+        sparse.extend(mrgp.Dataset([sites([4])]))

@@ -1,0 +1,149 @@
+"""Damaged and hostile files end in one sentence with their name, and before memory is taken."""
+
+import json
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+import zarr
+
+from mrgp.cli import command
+from mrgp.config.checking import read_config
+from mrgp.config.schema import ConfigError
+from mrgp.io import files, probing
+from mrgp.io.files import read_frame, read_grid
+from mrgp.io.queries import _dates, _numbers
+
+FRAME = pd.DataFrame({"lon": np.arange(50.0), "no2": np.arange(50.0) / 7})
+
+
+def said_of(read, path):
+    """Return what a reader says of a file, its name where it reads it."""
+    try:
+        read(path)
+    except ConfigError as error:
+        return str(error)
+    return str(path)
+
+
+def test_a_cut_netcdf_3_file_is_named(tmp_path):
+    path = tmp_path / "a.nc"
+    xr.Dataset({"a": (("y", "x"), np.ones((5, 6)))}).to_netcdf(path, engine="scipy")
+    whole = path.read_bytes()
+    for end in range(4, len(whole), 7):
+        path.write_bytes(whole[:end])
+        with pytest.raises(ConfigError, match=r"a.nc \(\d+ bytes\) cannot be read as a grid"):
+            read_grid(path)
+
+
+def test_damaged_parquet_is_named_or_read_as_it_was(tmp_path):
+    path, rng = tmp_path / "a.parquet", np.random.default_rng(0)
+    FRAME.to_parquet(path)
+    whole = path.read_bytes()
+    for _ in range(200):
+        damaged = bytearray(whole)
+        damaged[rng.integers(len(whole))] ^= 1 << rng.integers(8)
+        path.write_bytes(damaged)
+        assert str(path) in said_of(read_frame, path)
+
+
+@pytest.mark.filterwarnings("ignore:Non closed ring")
+def test_an_open_ring_is_named(tmp_path):
+    path = tmp_path / "a.geojson"
+    ring = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1]]]}
+    feature = {"type": "Feature", "properties": {"no2": 1.0}, "geometry": ring}
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    with pytest.raises(ConfigError, match=r"a.geojson: it cannot be read: .*closed"):
+        read_frame(path)
+
+
+def test_a_configuration_nested_without_end_is_named(tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_text("a = " + "[" * 100_000)
+    with pytest.raises(ConfigError, match=r"a.toml is not a configuration: it is nested too deep"):
+        read_config(path)
+
+
+def test_a_last_line_without_its_end_is_named(tmp_path):
+    path = tmp_path / "a.csv"
+    FRAME.to_csv(path, index=False)
+    read_frame(path)
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.warns(UserWarning, match=r"a.csv: the last line, '49.0,7', has no end"):
+        read_frame(path)
+
+
+def test_a_table_of_very_many_columns_is_refused(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_text(",".join(f"c{i}" for i in range(200_000)) + "\n")
+    assert command(["init", str(path), "-o", str(tmp_path / "a.toml")]) == 1
+    assert "a.csv: it has 200,000 columns, and 10,000 are the most" in capsys.readouterr().err
+    path.write_text("x" * (files.LONGEST_LINE + 1))
+    with pytest.raises(ConfigError, match="its first line does not end"):
+        read_frame(path)
+
+
+def test_values_that_a_file_only_claims_are_not_waited_for(tmp_path):
+    with h5py.File(tmp_path / "a.nc", "w") as file:
+        file.create_dataset("a", shape=(500_000, 500_000), chunks=(100, 100), dtype="f8")
+    zarr.open_group(tmp_path / "a.zarr", mode="w").create_array(
+        "a", shape=(500_000, 500_000), chunks=(1000, 1000), dtype="f8"
+    )
+    for name in ("a.nc", "a.zarr"):
+        with pytest.raises(ConfigError, match=r"a\..* 250,000,000,000 values, and 100,000,000"):
+            read_grid(tmp_path / name)
+
+
+def test_a_parquet_file_of_very_many_rows_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    FRAME.to_parquet(tmp_path / "a.parquet")
+    monkeypatch.setattr(files, "MOST_VALUES", 90)
+    with pytest.raises(ConfigError, match=r"a.parquet: it says that it has 100 values"):
+        read_frame(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("does", "told"),
+    [("import time; time.sleep(60)", "hangs"), ("import os; os.abort()", "crashes")],
+    ids=["hangs", "crashes"],
+)
+def test_a_file_on_which_the_library_hangs_or_crashes_is_named(tmp_path, monkeypatch, does, told):
+    monkeypatch.setattr(probing, "CHILD", f"import sys\nsys.stdin.readline()\n{does}")
+    monkeypatch.setattr(probing, "SECONDS", 0.5)
+    monkeypatch.setattr(probing, "_prober", probing.Prober())
+    path = tmp_path / "a.nc"
+    path.write_bytes(b"\x89HDF")
+    with pytest.raises(ConfigError, match=rf"a.nc \(4 bytes\).* the library that reads it {told}"):
+        read_grid(path)
+
+
+def test_flipped_bits_of_netcdf_4_never_hang_or_crash(tmp_path, monkeypatch):
+    monkeypatch.setattr(probing, "SECONDS", 2.0)
+    path, rng = tmp_path / "a.nc", np.random.default_rng(1)
+    xr.Dataset({"a": (("y", "x"), np.ones((5, 6)))}).to_netcdf(path, engine="h5netcdf")
+    whole = path.read_bytes()
+    for _ in range(60):
+        damaged = bytearray(whole)
+        damaged[rng.integers(len(whole))] ^= 1 << rng.integers(8)
+        path.write_bytes(damaged)
+        assert str(path) in said_of(read_grid, path)
+
+
+def test_grids_of_dates_are_counted_before_they_are_made():
+    with pytest.raises(ConfigError, match=r"1us has 31,536,000,000,001 steps\. Step wider"):
+        _dates("time", "2022-01-01/2023-01-01/1us")
+    for step in ("0h", "-1h"):
+        with pytest.raises(ConfigError, match="neither a date such as"):
+            _dates("time", f"2022-01-01/2023-01-01/{step}")
+    assert len(_dates("time", "2022-01-01/2022-06-01/MS")) == 6
+
+
+def test_steps_of_a_grid_are_as_small_as_numbers_tell_apart():
+    np.testing.assert_allclose(_numbers("x", "0:2e-12:1e-12"), [0, 1e-12, 2e-12], rtol=1e-9)
+    assert len(set(_numbers("x", "0:1e-9:1e-11"))) == 101
+    with pytest.raises(ConfigError, match="steps too small to tell places apart at 1e"):
+        _numbers("x", "1e6:1000000.000000001:1e-10")
+    for span in ("0:1:inf", "0:1:0", "0:1:nan", "0:inf:1"):
+        with pytest.raises(ConfigError, match="neither a number nor first:last:step"):
+            _numbers("x", span)

@@ -1,0 +1,161 @@
+"""When a model is solved along time, what it refuses, and what can be asked of its fit."""
+
+import numpy as np
+import pytest
+
+import mrgp
+from mrgp.gp import Collapsed, Exact, Markov
+
+NAMES = ("east", "time")
+RNG = np.random.default_rng(2)
+QUICK = mrgp.LBFGS(max_steps=1, starts=1, candidates=0)
+PLACE = mrgp.Matern32(2.0, variance=1.0, dims="east")
+HOURS = mrgp.Matern12(3.0, variance=1.0, dims="time")
+AT = mrgp.points([[0.0, 1.5], [0.4, 2.0], [1.0, 9.0]], inputs=NAMES)
+
+
+def network(hours, places=3, names=NAMES, **more):
+    x = [[float(p), float(t)] for t in range(hours) for p in range(places)]
+    if "covariates" in more:
+        more["covariates"] = {"type": (["park", "road", "road"] * hours)[: len(x)]}
+    support = mrgp.points(x, inputs=names, **more)
+    return mrgp.Observations(support, 5 + np.sin(np.arange(len(x))), name="sites")
+
+
+SMALL = mrgp.Dataset([network(6)])
+
+
+def solver(recipe, data):
+    return type(recipe.build(data).solver)
+
+
+def test_auto_goes_along_time_where_that_is_cheaper():
+    recipe = mrgp.MRGP(PLACE * HOURS)
+    assert solver(recipe, SMALL) is Exact
+    assert solver(recipe, mrgp.Dataset([network(200)])) is Markov
+    assert solver(mrgp.MRGP(), mrgp.Dataset([network(200)])) is Markov
+    # Every value has a place of its own: a dense covariance is cheaper.
+    x = np.column_stack([np.arange(450.0), RNG.uniform(0, 9, 450)])
+    apart = mrgp.Observations(mrgp.points(x, inputs=NAMES), np.zeros(450))
+    assert solver(recipe, mrgp.Dataset([apart])) is Exact
+
+
+def test_auto_leaves_what_does_not_apply_to_the_others():
+    data = mrgp.Dataset([network(200)])
+    assert solver(mrgp.MRGP(PLACE * mrgp.RBF(3.0, dims="time")), data) is Exact
+    assert solver(mrgp.MRGP(PLACE * HOURS, inducing=9), data) is Collapsed
+    assert solver(mrgp.MRGP(PLACE * HOURS, method="collapsed", inducing=9), data) is Collapsed
+
+
+def test_constant_weights_go_along_time_too():
+    recipe = mrgp.MRGPRN(latents=2, kernel_f=PLACE * HOURS, kernel_w="constant")
+    assert solver(recipe, SMALL) is Exact
+    assert solver(recipe, mrgp.Dataset([network(300)])) is Markov
+    for method, expected in (("markov", Markov), ("exact", Exact), ("collapsed", Collapsed)):
+        chosen = mrgp.MRGPRN(latents=1, kernel_f=PLACE * HOURS, kernel_w="constant", method=method)
+        assert solver(chosen, SMALL) is expected
+
+
+SMOOTH = PLACE * mrgp.RBF(3.0, variance=1.0, dims="time")
+BOTH = mrgp.nodes([[[0.0, 0.0], [1.0, 1.0]]], inputs=NAMES)
+REFUSED = {
+    "RBF": (SMOOTH, SMALL, "RBF in 'time' has no states of finite number; take Matern12"),
+    "radial": (
+        mrgp.Matern32(2.0, dims=NAMES),
+        SMALL,
+        "Matern32 joins 'time' with other inputs in one distance; write a product, as",
+    ),
+    "no time": (
+        None,
+        mrgp.Dataset([network(6, names=("a", "b"))]),
+        "none of the inputs ('a', 'b') is named so; name it by inputs=",
+    ),
+    "nodes": (
+        PLACE * HOURS,
+        mrgp.Dataset([mrgp.Observations(BOTH, [1.0])]),
+        "in 1 of 1 regions the nodes differ both in place and in time; regions must be a place",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_go_along_time_is_refused_with_a_way_out(case, as_users_see_it):
+    kernel, data, text = REFUSED[case]
+    with pytest.raises(ValueError, match='method="markov"') as error:
+        mrgp.MRGP(kernel, method="markov").build(data)
+    assert text in str(error.value)
+
+
+def test_arguments_that_do_not_go_together_are_refused(as_users_see_it):
+    with pytest.raises(ValueError, match='inducing= has no use with method="markov"'):
+        mrgp.MRGP(method="markov", inducing=20)
+    with pytest.raises(ValueError, match='inducing_f= has no use with method="markov"'):
+        mrgp.MRGPRN(kernel_w="constant", method="markov", inducing_f=20)
+    with pytest.raises(ValueError, match='method="exact" is for constant weights'):
+        mrgp.MRGPRN(method="exact")
+    with pytest.raises(ValueError, match="method= is one of"):
+        mrgp.MRGPRN(kernel_w="constant", method="kalman")
+
+
+@pytest.fixture(scope="module")
+def fits():
+    """Return fits of sites and windows by both methods, with a covariate."""
+    data = mrgp.Dataset([network(6, covariates=True)])
+    recipes = (mrgp.MRGP(PLACE * HOURS, method=method) for method in ("exact", "markov"))
+    return data, *(mrgp.fit(r, data, optimiser=QUICK, progress=None) for r in recipes)
+
+
+def test_a_fit_says_how_it_was_solved(fits):
+    _, exact, markov = fits
+    assert "exact, along time: 6 steps over 3 places; the training data are kept" in (
+        markov.summary()
+    )
+    assert markov.history[-1] == pytest.approx(exact.history[-1], abs=1e-8)
+
+
+def test_effects_are_those_of_an_exact_fit(fits):
+    _, exact, markov = fits
+    np.testing.assert_allclose(markov.effects(), exact.effects(), atol=1e-8)
+
+
+def test_values_left_out_and_variograms_are_those_of_an_exact_fit(fits):
+    _, exact, markov = fits
+    one, two = exact.leave_one_out(), markov.leave_one_out()
+    np.testing.assert_allclose(two.mean, one.mean, atol=1e-8)
+    np.testing.assert_allclose(two.variance, one.variance, atol=1e-8)
+    one, two = (mrgp.variogram(fit, "sites", dims="time") for fit in (exact, markov))
+    np.testing.assert_allclose(two.model, one.model, atol=1e-8)
+
+
+def test_a_widened_posterior_is_that_of_an_exact_fit(fits):
+    data, exact, markov = fits
+    at = mrgp.points([[0.0, 1.5]], inputs=NAMES, covariates={"type": ["park"]})
+    one, two = (mrgp.predict(mrgp.adjust_curvature(f, data), at) for f in (exact, markov))
+    np.testing.assert_allclose(two.variance, one.variance, atol=1e-8)
+
+
+def test_too_many_values_for_a_dense_covariance_are_refused(fits, monkeypatch, as_users_see_it):
+    data, _, markov = fits
+    monkeypatch.setattr(Markov, "most_dense", 10)
+    text = "the dense covariance of all values is needed, .* at most 10 values .* this has 18"
+    with pytest.raises(ValueError, match=f"leave_one_out: {text}"):
+        markov.leave_one_out()
+    with pytest.raises(ValueError, match=f"variogram: {text}"):
+        mrgp.variogram(markov, "sites", dims="time")
+    with pytest.raises(ValueError, match=f"adjust_curvature: {text}"):
+        mrgp.adjust_curvature(markov, data)
+    with pytest.raises(ValueError, match=f"sample_posterior: {text}"):
+        mrgp.sample_posterior(markov.recipe, data, samples=4, warmup=0, progress=None)
+
+
+def test_a_fit_along_time_is_saved_loaded_and_resumed(fits, tmp_path):
+    data, _, markov = fits
+    mrgp.save(markov, tmp_path / "fit")
+    again = mrgp.load(tmp_path / "fit")
+    at = mrgp.points([[0.0, 1.5]], inputs=NAMES, covariates={"type": ["park"]})
+    one, two = (mrgp.predict(fit, at) for fit in (markov, again))
+    np.testing.assert_array_equal(two.mean, one.mean)
+    np.testing.assert_array_equal(two.variance, one.variance)
+    assert again.summary() == markov.summary()
+    resumed = again.resume(data, optimiser=QUICK, progress=None)
+    assert resumed.history[-1] >= markov.history[-1] - 1e-9
