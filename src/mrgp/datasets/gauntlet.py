@@ -14,7 +14,6 @@ from mrgp.datasets.fusion import cells, monitors
 from mrgp.datasets.loaded import need
 from mrgp.datasets.london import block_means, in_kilometres
 from mrgp.datasets.worlds import WORLDS
-from mrgp.selection.folds import clock_of
 from mrgp.supports import Support, nodes, with_common_tables, with_rows
 
 DAYS = ("01-10", "02-24", "04-10", "05-25", "07-09", "08-23", "10-07", "11-21")
@@ -104,7 +103,7 @@ def _means(gone: Observations, length: float) -> Observations:
     """Average over windows of time, place by place, with a node at each time that has a value."""
     gone = gone.dropna()
     x: Any = gone.support.centres
-    clock: Any = clock_of(gone.support)
+    clock: Any = gone.support.clock
     place = np.unique(np.delete(x, clock, 1), axis=0, return_inverse=True)[1].reshape(-1)
     window = np.floor(x[:, clock] / length)
     _, first, group = np.unique(
@@ -189,7 +188,7 @@ def _moved(support: Support) -> Support:
         raise ValueError("gauntlet: a set with covariates of its supports cannot be disguised.")
     scale, offset = np.full(support.dimension, STRETCH), np.zeros(support.dimension)
     scale[support.dimension - len(support.covariates or ()) :] = 1.0
-    clock = clock_of(support)
+    clock = support.clock
     if clock is not None:
         scale[clock], offset[clock] = 1.0, SHIFT
     scale[next(i for i in range(support.dimension) if i != clock)] *= -1.0

@@ -16,7 +16,6 @@ from mrgp.kernels import RBF, Kernel, Matern12, Matern32, separable
 from mrgp.models import MRDGP, MRGP, MRGPRN, plain_kernel, repeats
 from mrgp.selection.comparing import FAILURES, scores_of, split, target_of
 from mrgp.selection.counting import chosen_for_likelihoods, may_be_counts
-from mrgp.selection.folds import clock_of
 from mrgp.selection.trials import Trial, stretch
 from mrgp.supports import Boxes, Geometry, Polygons, Support
 from mrgp.weighting import fit_weighted
@@ -200,7 +199,7 @@ class _Look:
         """Return the model that best predicts the middle third of the target's sample."""
         sample = self.sample(*self.data.dropna())
         target = sample[self.process]
-        clock = clock_of(target.support) or 0
+        clock = target.support.clock or 0
         order = np.argsort(np.asarray(target.support.bounds[0])[:, clock], kind="stable")
         held = np.zeros(len(order), bool)
         held[order[len(order) // 3 : 2 * len(order) // 3]] = True
@@ -376,7 +375,7 @@ def _kernels(observed: Observations) -> dict[str, Kernel]:
     if not isinstance(observed.support, Boxes | Polygons):
         found["Matern-1/2"] = Matern12(product=True)
     support = observed.support
-    clock, names = clock_of(support), support.input_names
+    clock, names = support.clock, support.input_names
     space = tuple(name for i, name in enumerate(names) if i != clock)
     if clock is not None and space:
         places = np.unique(np.delete(np.asarray(support.bounds[0]), clock, axis=1), axis=0)

@@ -7,10 +7,8 @@ import numpy as np
 from jaxtyping import Int
 
 from mrgp.data import Observations
-from mrgp.supports import Support
 
 WORDS = ("random", "site", "time")
-CLOCKS = ("time", "date", "datetime", "t", "hour", "hours", "day", "days", "week", "month", "year")
 
 
 def make_folds(
@@ -70,7 +68,7 @@ def _groups(observed: Observations, folds: Any, where: str) -> np.ndarray:
         return np.arange(count)
     lower, upper = (np.asarray(side) for side in observed.support.bounds)
     middle = 0.5 * (lower + upper)
-    clock = clock_of(observed.support)
+    clock = observed.support.clock
     if folds == "time":
         if clock is None:
             raise ValueError(
@@ -85,14 +83,3 @@ def _groups(observed: Observations, folds: Any, where: str) -> np.ndarray:
             ' folds="time".'
         )
     return np.unique(middle[:, space], axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def clock_of(support: Support) -> int | None:
-    """Return which input is time: the one that came with dates, or is called so."""
-    for i, axis in enumerate(support.axes or ()):
-        if axis is not None and axis.quantity == "time":
-            return i
-    for i, name in enumerate(support.input_names):
-        if name.lower() in CLOCKS:
-            return i
-    return 0 if support.dimension == 1 else None

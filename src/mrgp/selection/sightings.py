@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from mrgp.selection.folds import clock_of
 from mrgp.supports import Support
 
 SAME = 1e-6
@@ -49,7 +48,7 @@ def layout_of(support: Support) -> Layout:
     """Look for places that repeat in time."""
     added = covariate_names(support)
     columns = [i for i, name in enumerate(support.input_names) if name not in added]
-    clock, centres = clock_of(support), support.centres
+    clock, centres = support.clock, support.centres
     space = tuple(i for i in columns if i != clock)
     if clock is not None and space:
         count = distinct(centres[:, space])[0].size

@@ -10,7 +10,7 @@ from mrgp.data import Dataset
 from mrgp.evaluation import attempt
 from mrgp.inference import LBFGS
 from mrgp.selection.comparing import split
-from mrgp.selection.folds import clock_of, make_folds
+from mrgp.selection.folds import make_folds
 from mrgp.selection.rules import RULES, View
 from mrgp.weighting import fit_weighted
 
@@ -39,7 +39,7 @@ class Trial:
     def of(cls, recipe: Any, sample: Dataset, process: Any, key: int) -> "Trial | None":
         """Hold a quarter of the target's places out; None where there are too few of them."""
         target = sample[process]
-        clock = clock_of(target.support)
+        clock = target.support.clock
         sites = clock is not None and target.support.dimension > 1
         if len(target) < FEWEST:
             return None
@@ -106,7 +106,7 @@ def stretch(data: Dataset, most: int) -> Dataset:
     [3.0, 4.0, 5.0]
     """
     count = sum(map(len, data))
-    clock = clock_of(data.supports[0])
+    clock = data.supports[0].clock
     if count <= most or clock is None:
         return data
     ends = [np.asarray(o.support.bounds[1])[:, clock] for o in data]

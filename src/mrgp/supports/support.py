@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp._types import AnyArray, Inputs, NodeInputs, NodeWeights, Vector
-from mrgp.supports.axes import Axis, Side
+from mrgp.supports.axes import Axis, Side, time_column
 from mrgp.supports.quadrature import DEFAULT_RULE, Rule
 from mrgp.supports.spaces import Spaces, known_spaces
 
@@ -191,6 +191,16 @@ class Support(eqx.Module):
         if self.space is not None:
             return self.space
         return known_spaces(self.input_names, self.input_axes)
+
+    @property
+    def clock(self) -> int | None:
+        """The input that is time, if one is.
+
+        >>> from mrgp import points
+        >>> points([[51.5, 3.0]], inputs=("lat", "hour")).clock
+        1
+        """
+        return time_column(self.input_names, self.axes)
 
     @property
     def categories(self) -> dict[int, tuple[str, ...]]:
