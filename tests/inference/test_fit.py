@@ -138,7 +138,8 @@ def test_regions_smaller_and_larger_than_the_spacing_work_together():
         mrgp.Observations(tiny, [1.0, 2.0], name="tiny"),
         mrgp.Observations(huge, [1.5], name="huge"),
     ]
-    fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset(sources))
+    with pytest.warns(UserWarning, match="'huge' reaches over 2e\\+04 along x1"):
+        fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset(sources))
     assert np.all(np.isfinite(mrgp.predict(fit, mrgp.points([[1.5]])).mean))
 
 

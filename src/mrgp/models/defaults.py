@@ -10,8 +10,11 @@ from mrgp.kernels.binding import LARGEST
 from mrgp.supports import DEFAULT_RULE, Geometry, Rule, Support, grouped, time_column
 
 FEWEST_PLACES, FEWEST_TIMES = 3, 5
-MOST_NODES = 400
-"""The most quadrature nodes for which a kernel of distances is averaged over regions."""
+MOST_NODES, MOST_NODES_OF_PLACES = 400, 1500
+"""The most quadrature nodes for which a kernel of distances is averaged over regions.
+
+Those of a network are averaged once for each place, whatever the number of times.
+"""
 
 
 def default_kernel(data: Dataset, geometry: Geometry, rule: Rule = DEFAULT_RULE) -> Kernel:
@@ -105,7 +108,8 @@ def network_kernel(data: Dataset, geometry: Geometry, rule: Rule = DEFAULT_RULE)
     clock, known = names[time], {time, *geometry.covariates}
     places = [d for d in range(len(names)) if d not in known]
     space = tuple(names[d] for d in places)
-    radial = len(places) > 1 and _affordable(places, data.supports, rule)
+    regions = [_distinct(support, places) for support in data.supports]
+    radial = len(places) > 1 and _affordable(places, regions, rule, MOST_NODES_OF_PLACES)
     smooth = Matern12(dims=space, product=not radial and len(space) > 1)
     step, extent = float(geometry.spacing[time]), float(geometry.extent[time])
     short, long = (Matern12(lengthscale, dims=clock) for lengthscale in (3 * step, extent))
@@ -142,8 +146,16 @@ def _share_left(support: Support, geometry: Geometry) -> float:
     return float(np.mean(np.prod(left, 1)))
 
 
-def _affordable(space: Sequence[int], supports: Sequence[Support], rule: Rule) -> bool:
+def _distinct(support: Support, space: Sequence[int]) -> Support:
+    """Return one region for each of those that differ in space."""
+    sides = np.concatenate([np.asarray(side)[:, list(space)] for side in support.bounds], 1)
+    return support[np.sort(np.unique(sides, axis=0, return_index=True)[1])]
+
+
+def _affordable(
+    space: Sequence[int], supports: Sequence[Support], rule: Rule, most: int = MOST_NODES
+) -> bool:
     """Tell whether all regions may become nodes along the inputs of a space."""
     wide = [s for s in supports if not all(s.pointlike[d] for d in space)]
     nodes = sum(len(s) * s[:1].atoms(tuple(space), rule).weights.shape[1] for s in supports)
-    return not wide or nodes <= MOST_NODES
+    return not wide or nodes <= most

@@ -21,6 +21,7 @@ from mrgp.models.linked import Linked
 from mrgp.models.linking import level_of, link_of, linked_locations, refuse_white
 from mrgp.models.noise import Diagonal
 from mrgp.models.readouts import OneField
+from mrgp.models.scales import Scales, framed, level_beside, scales_of
 from mrgp.models.sited import Sited
 from mrgp.parameters import LogNormal, Parameter, fixed, positive, real, unwrap
 from mrgp.supports import DEFAULT_RULE, Geometry, Rule
@@ -100,7 +101,15 @@ class MRGP(PlainRecipe):
 
     def frame(self, data: Dataset) -> Frame:
         """Centre inputs, and values where the field has no link."""
-        return Frame.of(data, shifted=link_of(self.link, data) == "identity")
+        if link_of(self.link, data) != "identity":
+            return Frame.of(data, shifted=False)
+        return framed(data, self._scales(data))
+
+    def _scales(self, data: Dataset) -> Scales:
+        """Return the scales of the sources, which are one where no ratio is learned."""
+        if self.bias not in STRETCHED:
+            return dict.fromkeys(data.sources, 1.0)
+        return scales_of(data, self.target_of(data))
 
     @float64
     def build(
@@ -123,17 +132,21 @@ class MRGP(PlainRecipe):
         kernel, geometry = with_effects(kernel, data, geometry, spread)
         most = largest_variance(data, geometry, spread)
         bound = kernel.bind(Binding(geometry, spread**2, self.priors, largest=most))
-        others = [source for source in data.sources if source != target]
+        scales = self._scales(data)
         solver = self._solver(data, scaling, bound, key)
         model = LinearModel(
             solver=solver,
             readout=OneField(
                 mean=self._start_mean(geometry, spread, float(scaling.offset[0])),
-                offset={s: real(0.0, scale=spread) for s in others if self.bias in SHIFTED},
-                ratios={s: self._start_ratio() for s in others if self.bias in STRETCHED},
+                offset=self._start_offsets(data, scaling, scales),
+                ratios={
+                    source: self._start_ratio(scale)
+                    for source, scale in scales.items()
+                    if source != target and self.bias in STRETCHED
+                },
                 target=target,
             ),
-            noise=Diagonal.of(data, scaling, self.priors, self.noise),
+            noise=Diagonal.of(data, scaling, self.priors, self.noise, scales),
             processes=data.processes,
             inputs=data.inputs,
         )
@@ -219,9 +232,23 @@ class MRGP(PlainRecipe):
                     f" sources are {data.sources}."
                 )
 
-    def _start_ratio(self) -> Parameter:
-        prior = LogNormal(np.ones(()), np.asarray(RATIO_LOG_SD)) if self.priors else None
-        return positive(1.0, prior)
+    def _start_offsets(
+        self, data: Dataset, scaling: Scaling, scales: Scales
+    ) -> dict[str, Parameter]:
+        """Start at no offset; on another scale, at the level of the source."""
+        if self.bias not in SHIFTED:
+            return {}
+        spread, level, target = float(scaling.scale[0]), scaling.offset[0], self.target_of(data)
+        others = [o for o in data if o.name != target]
+        starts = {o.name: 0.0 if scales[o.name] == 1.0 else level_beside(o, level) for o in others}
+        return {s: real(start, scale=spread * (scales[s] or 1.0)) for s, start in starts.items()}
+
+    def _start_ratio(self, scale: float = 1.0) -> Parameter:
+        """Start at the scale of a source; what is constant follows nothing."""
+        if scale == 0.0:
+            return fixed(0.0)
+        prior = LogNormal(np.asarray(scale), np.asarray(RATIO_LOG_SD)) if self.priors else None
+        return positive(scale, prior)
 
     def goes_by_minibatches(self, data: Dataset) -> bool:
         """Tell whether a fit is trained on minibatches of these data."""

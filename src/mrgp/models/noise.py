@@ -41,9 +41,17 @@ class Diagonal(eqx.Module):
 
     @classmethod
     def of(
-        cls, data: Dataset, scaling: Scaling, priors: bool, given: Mapping[str, Any] | None = None
+        cls,
+        data: Dataset,
+        scaling: Scaling,
+        priors: bool,
+        given: Mapping[str, Any] | None = None,
+        scales: Mapping[str, float] | None = None,
     ) -> "Diagonal":
-        """Start at a tenth of the variance of the data, or at what is given by source."""
+        """Start at a tenth of the variance of the data, or at what is given by source.
+
+        `scales` are those of sources that report on another than the task's.
+        """
         learned, known = {}, {}
         names = tuple((o.process, o.likelihood.own) for o in data if o.likelihood.own in OWN)
         for o in data:
@@ -57,6 +65,7 @@ class Diagonal(eqx.Module):
                 known[o.process] = np.asarray(o.noise_variance[o.observed].mean())
                 continue
             spread = float(scaling.scale[scaling.index(o.task)]) * typical_total(o)
+            spread *= (scales or {}).get(o.name) or 1.0
             usual = start_noise(spread, priors)
             value = (given or {}).get(o.name, usual)
             if not isinstance(value, Parameter):
