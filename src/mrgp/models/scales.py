@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from mrgp.data import Dataset, Frame, Observations, spread_of
+from mrgp.data import Dataset, Frame, Observations, Scaling, spread_of
 
 USUAL = 10.0
 """How many times as far as the target's the values of a source may spread about their level."""
@@ -45,8 +45,11 @@ def framed(data: Dataset, scales: Scales) -> Frame:
     array([2.])
     """
     whole = Frame.of(data)
-    alike = Frame.of(Dataset([o for o in data if scales[o.name] == 1.0])).scaling
-    return whole._replace(scaling=dataclasses.replace(alike, centre=whole.scaling.centre))
+    alike = [o for o in data if scales[o.name] == 1.0]
+    if len(alike) == len(data):
+        return whole
+    scaling = Scaling.of(Dataset(alike))
+    return whole._replace(scaling=dataclasses.replace(scaling, centre=whole.scaling.centre))
 
 
 def level_beside(observed: Observations, level: float) -> float:
