@@ -64,6 +64,14 @@ def test_a_source_that_follows_the_field_is_not():
     assert not any(w.startswith("ratio") for w in fit.warnings)
 
 
+def test_sources_on_other_levels_are_told_from_noise():
+    high = line(8 + WAVE + 0.05 * RNG.standard_normal(40), "high")
+    fit = fitted(mrgp.MRGP(), line(WAVE), high)
+    assert any("is on another level than what other sources say" in w for w in fit.warnings)
+    fit = fitted(mrgp.MRGP(bias="offset"), line(WAVE), high)
+    assert not any("another level" in w for w in fit.warnings)
+
+
 STRIPES = np.sin(2 * XY[:, 0]) + 0.02 * RNG.standard_normal(60)
 
 

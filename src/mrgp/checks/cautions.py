@@ -19,6 +19,7 @@ ALIKE = 3.0
 """How many times longer one direction of a space may be than another."""
 
 MOST_NOISE = 0.8
+OTHER_LEVEL = 1.5
 MOST_MISSED = 0.1
 FARTHEST_RATIO = 20.0
 _ROUNDING = 1e-6
@@ -118,7 +119,13 @@ def noise_that_eats_the_signal(fit: Fit) -> Iterator[str]:
         if fit.records is not None:
             spread = float(np.var(fit.records[i].y))
         share = float(fit.model.observation_noise((source, task))) / spread if spread else 0.0
-        if share > MOST_NOISE:
+        if share > OTHER_LEVEL and len(fit.processes) > 1:
+            yield (
+                f"{name} is {share:.2g} times the variance of these values: {source} is on another"
+                " level than what other sources say of the field, and that is taken for noise. Try"
+                ' bias="offset" or "affine", and name the source that is right with target=.'
+            )
+        elif share > MOST_NOISE:
             yield (
                 f"{name} is {min(share, 1.0):.0%} of the variance of these values: next to nothing"
                 " of them is explained. What differs from place to place, and stays, may be taken"

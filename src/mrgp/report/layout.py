@@ -12,8 +12,7 @@ from mrgp.io.quantities import restore
 from mrgp.io.sides import tensor
 from mrgp.plotting.coordinates import Vector, pairs_of_place, with_units
 from mrgp.plotting.slices import evenly
-from mrgp.selection.folds import CLOCKS
-from mrgp.supports import Axis, Boxes, Points, Side, Support, bounds_of, points
+from mrgp.supports import Axis, Boxes, Points, Side, Support, bounds_of, points, time_column
 from mrgp.supports.quadrature import mesh
 
 DEGREES = {"longitude": "°E", "latitude": "°N"}
@@ -45,9 +44,7 @@ class Layout:
         axes = (*(fit.axes or ()), *(None,) * len(names))[: len(names)]
         if len(names) == 1:
             return cls(names, axes, (0,), None, ())
-        dated = [d for d, axis in enumerate(axes) if axis is not None and axis.quantity == "time"]
-        named = [d for d, name in enumerate(names) if name.lower() in CLOCKS]
-        clock = next(iter([*dated, *named]), None)
+        clock = time_column(names, axes)
         pairs = pairs_of_place(dict(zip(names, axes, strict=True)))
         order = [d for d in range(len(names)) if d != clock]
         if clock is not None and len(names) == 2:
