@@ -38,7 +38,7 @@ def test_one_source_gets_one_field_as_rough_as_it_is(kind, kernel):
     assert isinstance(recipe.kernel, kernel)
     assert "There is one source, sensors, and one task, u." in reasons
     assert said(reasons, "log evidence with log prior")
-    assert said(reasons, "Beside the best simple rule at the places of 63 values of sensors")
+    assert said(reasons, "Beside the best simple rule at the places of 250 values of sensors")
     assert choice.weights is None
     assert str(choice).startswith("MRGP:\n- ")
 
@@ -157,7 +157,7 @@ def test_where_a_rule_is_better_it_says_so_first():
     trial = Trial.of(mrgp.MRGP(), mrgp.Dataset([noise]), ("sensors", "u"), 0)
     worse = dataclasses.replace(trial, simple={k: v / 2 for k, v in trial.model.items()})
     assert worse.behind
-    assert worse.verdict.startswith("A simple rule is better at the places of 15 values of sensors")
+    assert worse.verdict.startswith("A simple rule is better at the places of 60 values of sensors")
     better = dataclasses.replace(trial, simple={k: 2 * v for k, v in trial.model.items()})
     assert not better.behind
     assert better.verdict.startswith("Beside the best simple rule")

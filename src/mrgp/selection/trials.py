@@ -7,15 +7,15 @@ import numpy as np
 from scipy.stats import norm
 
 from mrgp.data import Dataset
-from mrgp.evaluation import attempt
-from mrgp.inference import LBFGS
+from mrgp.evaluation import attempt, tabulate
+from mrgp.inference import LBFGS, Fit
 from mrgp.selection.comparing import split
 from mrgp.selection.folds import make_folds
 from mrgp.selection.rules import RULES, View
 from mrgp.weighting import fit_weighted
 
 FOLDS = 4
-FEWEST = 12
+FEWEST, FEW = 12, 300
 CLOSE = 1.02
 BRIEF = LBFGS(max_steps=40, starts=1, candidates=0)
 
@@ -37,23 +37,26 @@ class Trial:
 
     @classmethod
     def of(cls, recipe: Any, sample: Dataset, process: Any, key: int) -> "Trial | None":
-        """Hold a quarter of the target's places out; None where there are too few of them."""
+        """Hold a quarter of the target's places out; None where there are too few of them.
+
+        Of few values each quarter is held out in turn: one alone would tell little.
+        """
         target = sample[process]
-        clock = target.support.clock
-        sites = clock is not None and target.support.dimension > 1
+        sites = target.support.clock is not None and target.support.dimension > 1
         if len(target) < FEWEST:
             return None
-        folds = make_folds(target, "site" if sites else "random", FOLDS, key)
-        train, test = split(sample, process, folds == 0)
-        if len(train[process]) == 0 or len(test) == 0:
+        fold = make_folds(target, "site" if sites else "random", FOLDS, key)
+        turns = range(FOLDS if len(target) <= FEW else 1)
+        splits = [split(sample, process, fold == turn) for turn in turns]
+        splits = [(train, test) for train, test in splits if len(train[process]) and len(test)]
+        if not splits:
             return None
-        found = attempt(
-            lambda: fit_weighted(recipe, train, key, optimiser=_brief(recipe), progress=None),
-            test,
-            key,
-        ).scores
-        best, simple = _best_rule(train, test, process)
-        return cls(process[0], len(test), found, best, simple)
+        models = [_tried(recipe, train, test, key) for train, test in splits]
+        rules = [_rules(train, test, process) for train, test in splits]
+        simple = {name: _pooled([row[name] for row in rules]) for name in rules[0]}
+        best = min(simple, key=lambda name: simple[name]["rmse"])
+        count = sum(len(test) for _, test in splits)
+        return cls(process[0], count, _pooled(models), best, simple[best])
 
     @property
     def behind(self) -> bool:
@@ -79,22 +82,30 @@ def _brief(recipe: Any) -> LBFGS | None:
     return BRIEF if recipe.fitted == "whole" else None
 
 
-def _best_rule(train: Dataset, test: Any, process: Any) -> tuple[str, dict[str, float]]:
-    view, found = View.of(train, process, None), {}
-    y = test.y
-    for name, rule in RULES.items():
-        if view.serves(rule):
-            mean, sd = view.fitted(rule).predict(test.support)
-            found[name] = _scores(y, mean, sd)
-    best = min(found, key=lambda name: found[name]["rmse"])
-    return best, found[best]
+def _tried(recipe: Any, train: Dataset, test: Any, key: int) -> dict[str, float]:
+    def fit() -> Fit:
+        return fit_weighted(recipe, train, key, optimiser=_brief(recipe), progress=None)
+
+    return attempt(fit, test, key).scores
+
+
+def _rules(train: Dataset, test: Any, process: Any) -> dict[str, dict[str, float]]:
+    view = View.of(train, process, None)
+    served = {name: rule for name, rule in RULES.items() if view.serves(rule)}
+    return {n: _scores(test.y, *view.fitted(r).predict(test.support)) for n, r in served.items()}
 
 
 def _scores(y: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> dict[str, float]:
     sd = np.maximum(sd, 1e-9 * (1.0 + np.abs(mean).max()))
     z = (y - mean) / sd
     crps = sd * (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / np.sqrt(np.pi))
-    return {"rmse": float(np.sqrt(np.nanmean((y - mean) ** 2))), "crps": float(np.nanmean(crps))}
+    mse = float(np.nanmean((y - mean) ** 2))
+    return {"rmse": mse**0.5, "mse": mse, "crps": float(np.nanmean(crps)), "n": len(y)}
+
+
+def _pooled(rows: list[dict[str, float]]) -> dict[str, float]:
+    table = tabulate([{name: row[name] for name in ("rmse", "mse", "crps", "n")} for row in rows])
+    return {name: table[name]["pooled"] for name in ("rmse", "crps")}
 
 
 def stretch(data: Dataset, most: int) -> Dataset:
