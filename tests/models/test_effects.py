@@ -258,3 +258,46 @@ def test_a_fit_without_covariates_has_no_effects():
     fit = mrgp.fit(mrgp.MRGP(), data, optimiser=QUICK, progress=None)
     with pytest.raises(ValueError, match="effects: the fit has none"):
         fit.effects()
+
+
+def hourly(kinds, hours=8):
+    """Return values of sites of some kinds, each hour."""
+    rng = np.random.default_rng(7)
+    places = rng.uniform(0, 9, (len(kinds), 2))
+    rows = [(t, *p, kind) for p, kind in zip(places, kinds, strict=True) for t in range(hours)]
+    frame = pd.DataFrame(rows, columns=["time", "east", "north", "kind"])
+    frame["no2"] = rng.normal(size=len(frame))
+    return mrgp.Dataset(
+        [mrgp.from_frame(frame, ["time", "east", "north"], "no2", covariates=["kind"])]
+    )
+
+
+def products(data):
+    kernel = mrgp.MRGP().build(data).solver.kernels[0]
+    found = [k.kernels for k in kernel.kernels if isinstance(k, mrgp.kernels.Product)]
+    return [first.only for first, *_ in found if isinstance(first, mrgp.Category)]
+
+
+def test_categories_of_several_places_have_levels_in_time():
+    # Codes go by the alphabet: kerb, park, road. One kerb is not told from its place.
+    assert products(hourly(["park"] * 6 + ["road"] * 5 + ["kerb"])) == [(1, 2)]
+    assert products(hourly(["park"] * 6 + ["road"] * 4)) == []
+
+
+def test_levels_of_chosen_categories_alone():
+    every, some = mrgp.Category(2.0), mrgp.Category(2.0, only=(1,))
+    codes = [[-1.0], [0.0], [1.0]]
+    np.testing.assert_array_equal(every(codes), np.diag([0.0, 2.0, 2.0]))
+    np.testing.assert_array_equal(some(codes), np.diag([0.0, 0.0, 2.0]))
+
+
+def test_levels_in_time_are_exact_along_time_and_saved(tmp_path):
+    data = hourly(["park"] * 5 + ["road"] * 5)
+    along = mrgp.fit(mrgp.MRGP(method="markov"), data, optimiser=QUICK, progress=None)
+    dense = mrgp.fit(mrgp.MRGP(method="exact"), data, optimiser=QUICK, progress=None)
+    assert along.history[0] == pytest.approx(dense.history[0], abs=1e-8)
+    mrgp.save(along, tmp_path / "fit.mrgp")
+    support = data.supports[0][:9]
+    found, kept = (mrgp.predict(f, support) for f in (mrgp.load(tmp_path / "fit.mrgp"), along))
+    np.testing.assert_allclose(found.mean, kept.mean)
+    assert along.effects().index.tolist() == ["kind=park", "kind=road"]

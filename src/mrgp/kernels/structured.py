@@ -3,6 +3,7 @@
 import functools
 from typing import Any, ClassVar
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
@@ -105,7 +106,8 @@ class Category(LeafKernel):
     """Levels of a category: variance where x and z are of one, zero elsewhere (theory 12.3).
 
     It sees codes, which count from zero; those below zero are of no category, and vary with
-    nothing. Over a region it averages as its nodes do, by their shares of each category.
+    nothing, and so are all but those that `only` names, if it does. Over a region it averages as
+    its nodes do, by their shares of each category.
 
     >>> Category(2.0)([[0.0], [1.0]], [[1.0]])
     array([[0.],
@@ -114,13 +116,15 @@ class Category(LeafKernel):
 
     variance: Open = None
     origin: Open = None
+    only: tuple[int, ...] | None = eqx.field(static=True, default=None)
     reads_codes: ClassVar[bool] = True
 
     def pair(self, x: BatchInputs, z: BatchInputs) -> Batch:
         same = jnp.ones((), bool)
         for d, origin in zip(self.columns, self.per_input(self.origin), strict=True):
             code, other = jnp.round(x[..., d] - origin), jnp.round(z[..., d] - origin)
-            same = same & (code == other) & (code >= 0)
+            counts = code >= 0 if self.only is None else jnp.isin(code, np.array(self.only, float))
+            same = same & (code == other) & counts
         return jnp.where(same, self.variance, 0.0)
 
     def bind_numbers(self, dims: tuple[int, ...], binding: Binding) -> dict[str, Any]:

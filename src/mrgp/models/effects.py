@@ -7,18 +7,31 @@ from typing import Any
 import numpy as np
 
 from mrgp.data import Dataset
-from mrgp.kernels import Category, Kernel, LeafKernel, Linear, Separable, Sum, single_kernels
+from mrgp.kernels import (
+    Category,
+    Kernel,
+    LeafKernel,
+    Linear,
+    Matern12,
+    Separable,
+    Sum,
+    single_kernels,
+)
 from mrgp.parameters import fixed
 from mrgp.supports import Geometry
 
+FEWEST_OF_A_KIND = 5
+"""How many places a category needs for levels in time that are not those of its places."""
+
 
 def with_effects(
-    kernel: Kernel, data: Dataset, geometry: Geometry, spread: float
+    kernel: Kernel, data: Dataset, geometry: Geometry, spread: float, clock: int | None = None
 ) -> tuple[Kernel, Geometry]:
     """Add an effect of every covariate that a kernel does not name, and hide them all from others.
 
-    Categories have levels about their mean, of a variance to learn; numbers a slope, whose prior
-    scale is the spread of the values for one standard deviation of the column.
+    Categories have levels about their mean, of a variance to learn; those of several places have
+    levels that change along the input `clock` as well, if one is given. Numbers have a slope,
+    whose prior scale is the spread of the values for one standard deviation of the column.
 
     >>> import mrgp
     >>> x = mrgp.points([[0.0], [1.0]], covariates={"type": ["park", "road"]})
@@ -28,7 +41,14 @@ def with_effects(
     (['RBF', 'Category'], (0,))
     """
     used = {geometry.index(d) for d in _named(kernel, geometry.names)}
-    terms = [_effect(data, geometry, d, spread) for d in geometry.covariates if d not in used]
+    columns = [d for d in geometry.covariates if d not in used]
+    terms = [_effect(data, geometry, d, spread) for d in columns]
+    if clock is not None:
+        terms += [
+            Category(dims=geometry.names[d], only=kinds) * Matern12(dims=geometry.names[clock])
+            for d in columns
+            if d in geometry.categories and len(kinds := _frequent(data, geometry, d, clock)) > 1
+        ]
     hidden = dataclasses.replace(geometry, hidden=geometry.covariates)
     return (Sum.joined(kernel, *terms) if terms else kernel), hidden
 
@@ -57,6 +77,16 @@ def _effect(data: Dataset, geometry: Geometry, column: int, spread: float) -> Ke
     width = max(float(np.std(v)) for v in values) or 1.0
     origin = known.get(name, float(np.concatenate(values).mean()))
     return Linear(variance=fixed((spread / width) ** 2), origin=origin, dims=name)
+
+
+def _frequent(data: Dataset, geometry: Geometry, column: int, clock: int) -> tuple[int, ...]:
+    """Return the codes of the categories that several places have."""
+    known = {clock, *geometry.covariates}
+    space = [d for d in range(len(geometry.names)) if d not in known]
+    centres = np.concatenate([support.centres for support in data.supports])
+    places = np.unique(centres[:, [column, *space]].round(9), axis=0)
+    codes, counts = np.unique(places[:, 0].round().astype(int), return_counts=True)
+    return tuple(codes[(counts >= FEWEST_OF_A_KIND) & (codes >= 0)].tolist())
 
 
 def _named(kernel: Kernel, inputs: tuple[str, ...]) -> Iterator[Any]:

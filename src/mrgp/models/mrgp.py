@@ -14,7 +14,7 @@ from mrgp.links import Link, inverse, slope
 from mrgp.models.along import along_time
 from mrgp.models.arguments import check_choices, check_kernels, check_rule
 from mrgp.models.contract import PlainRecipe, Sketch
-from mrgp.models.defaults import default_kernel, largest_variance, plain_kernel
+from mrgp.models.defaults import default_kernel, largest_variance, plain_kernel, repeats
 from mrgp.models.effects import with_effects
 from mrgp.models.linear import LinearModel, prior_q
 from mrgp.models.linked import Linked
@@ -129,7 +129,8 @@ class MRGP(PlainRecipe):
         scaling, geometry = frame
         spread = float(scaling.scale[0])
         kernel = self.kernel or default_kernel(data, geometry, self.quadrature)
-        kernel, geometry = with_effects(kernel, data, geometry, spread)
+        clock = data.supports[0].clock if self.kernel is None and repeats(data) else None
+        kernel, geometry = with_effects(kernel, data, geometry, spread, clock)
         most = largest_variance(data, geometry, spread)
         bound = kernel.bind(Binding(geometry, spread**2, self.priors, largest=most))
         scales = self._scales(data)
