@@ -55,7 +55,8 @@ def refuse_likelihoods(data: Dataset, name: str) -> None:
         if not o.likelihood.conjugate:
             reason = (
                 f"the likelihood {o.likelihood.name!r} has no Gaussian posterior, and the model is"
-                ' solved in closed form. Use MRGP, or likelihood="gaussian"'
+                " solved in closed form. Use MRGP (for counts of several tasks MRGPRN with"
+                ' kernel_w="constant"), or likelihood="gaussian"'
             )
         elif o.censored is not None:
             reason = (
