@@ -38,6 +38,10 @@ class Approximate(Model, Protocol):
         """Return how many rows will do to begin with, where all of them are much work."""
         ...
 
+    def grown(self, share: float) -> Any:
+        """Return the approximation that so many times as many rows would have, about."""
+        ...
+
     def kept(self, found: Any, rows: Any) -> Any:
         """Return an approximation without the rows that only fill a size."""
         ...

@@ -125,6 +125,9 @@ class Sited(eqx.Module, PlainModel):
         """Return None: sites of all rows go together."""
         return None
 
+    def grown(self, share: float) -> None:
+        """Return nothing: every row has a site of its own."""
+
     def kept(self, found: SiteTerms, rows: Any) -> SiteTerms:
         """Return the sites of some rows."""
         return jax.tree.map(lambda leaf: leaf[rows], found)
