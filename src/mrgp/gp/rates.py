@@ -65,8 +65,8 @@ class Pull(NamedTuple):
     [[-0.75]]
     """
 
-    mean: Float[Array, " m"]
-    change: Float[Array, "m m"]
+    mean: Float[AnyArray, " m"]
+    change: Float[AnyArray, "m m"]
 
     @classmethod
     def of(cls, q: Moments) -> "Pull":
