@@ -148,6 +148,27 @@ def test_slopes_of_the_bound_equal_finite_differences():
             assert float(np.sum(slope[i])) == pytest.approx(by_hand, rel=0.02, abs=2e-4)
 
 
+def test_variances_that_counts_leave_open_are_expected_and_not_most_likely_ones():
+    """With one parameter, by the second difference of the bound about the best one."""
+    rng = np.random.default_rng(0)
+    cells = mrgp.intervals(np.arange(12.0), np.arange(12.0) + 1)
+    data = mrgp.Dataset([mrgp.Observations(cells, rng.poisson(1.5, 12), likelihood="poisson")])
+    recipe = mrgp.MRGP(mrgp.RBF(mrgp.fixed(2.0)), mean="zero")
+    found = float(mrgp.fit(recipe, data, progress=None).parameters()["kernel.variance"])
+    with jax.enable_x64(True):
+        loss = Settled(mrgp.inference.problem.Problem.of(recipe, data).objective())
+        (leaf,), tree = jax.tree.flatten(loss.objective.start)
+        grid = np.linspace(-3.0, 3.0, 61)
+        values = [float(loss(jax.tree.unflatten(tree, [leaf + g]))[0]) * 12 for g in grid]
+    at = int(np.argmin(values))
+    left, middle, right = values[at - 1 : at + 2]
+    curvature = (left - 2 * middle + right) / 0.01
+    best = grid[at] - 0.05 * (right - left) / (left - 2 * middle + right)
+    scale = float(loss.objective.model(loss.objective.start).kernels[0].variance.value)
+    assert np.log(found / scale) == pytest.approx(best + 0.5 / curvature, abs=0.03)
+    assert 0.5 / curvature > 0.1
+
+
 def test_an_outlier_does_not_move_the_field_and_new_values_have_heavy_tails():
     x = np.arange(30.0)[:, None]
     y = np.sin(x[:, 0] / 5)

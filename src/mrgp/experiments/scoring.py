@@ -129,8 +129,9 @@ def _by_site(noisy: Prediction, y: np.ndarray, site: np.ndarray) -> list[dict[st
 
 
 def plain(scores: Scores, *left_out: str) -> Scores:
-    """Return scores as numbers of Python, without some of them."""
-    kept = {name: value for name, value in scores.items() if name not in ("missing", *left_out)}
+    """Return scores as numbers of Python, without some of them; counts of zero have no mape."""
+    gone = ("missing", *left_out, *(() if np.isfinite(scores["mape"]) else ("mape",)))
+    kept = {name: value for name, value in scores.items() if name not in gone}
     return {name: int(v) if name == "n" else float(v) for name, v in kept.items()}
 
 

@@ -4,6 +4,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from mrgp.data import Dataset, Records
 from mrgp.models.contract import Model
+from mrgp.parameters import Parameter
 
 
 @runtime_checkable
@@ -36,6 +37,10 @@ class Approximate(Model, Protocol):
 
     def enough(self, records: Records) -> int | None:
         """Return how many rows will do to begin with, where all of them are much work."""
+        ...
+
+    def left_open(self) -> tuple[Parameter, ...]:
+        """Return positive parameters that few values leave open, and that the field grows with."""
         ...
 
     def grown(self, share: float) -> Any:

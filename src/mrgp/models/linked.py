@@ -125,6 +125,10 @@ class Linked(eqx.Module, PlainModel):
         work = nodes * (len(self.kernels) * self.locations.raw.shape[0]) ** 2
         return int(count * LITTLE / work) if work > MUCH else None
 
+    def left_open(self) -> tuple[Parameter, ...]:
+        """Return the variances of kernels."""
+        return tuple(p for name, p in self.named().items() if name.endswith(".variance"))
+
     def grown(self, share: float) -> Natural | None:
         """Return the posterior with what data say counted so many times."""
         found = self.approximation

@@ -125,6 +125,10 @@ class Sited(eqx.Module, PlainModel):
         """Return None: sites of all rows go together."""
         return None
 
+    def left_open(self) -> tuple[Parameter, ...]:
+        """Return none: values on a line tell them as Gaussian ones do."""
+        return ()
+
     def grown(self, share: float) -> None:
         """Return nothing: every row has a site of its own."""
 
