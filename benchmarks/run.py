@@ -22,6 +22,7 @@ NAMES = (
     "network_step",
     "small_loop",
     "svgp_scale",
+    "counts",
     "predict_million",
     "clusters_million",
 )

@@ -112,3 +112,18 @@ def test_warnings_are_saved_with_what_they_are_of(tmp_path):
     fit = fitted(mrgp.MRGP(), line(HISS, "hiss"))
     mrgp.save(fit, tmp_path / "fit")
     assert mrgp.load(tmp_path / "fit").warnings == fit.warnings
+
+
+def test_a_sensor_stuck_for_a_day_is_named_by_the_fit_whatever_its_noise(tmp_path):
+    data = mrgp.datasets.outliers(0, "stuck", sensors=6).data
+    quick = mrgp.LBFGS(max_steps=2, starts=1, candidates=0)
+    for likelihood in ("gaussian", "student_t"):
+        seen = mrgp.Dataset([data["sensors"].replace(likelihood=likelihood)])
+        with pytest.warns(UserWarning, match="24 values in a row"):
+            fit = mrgp.fit(mrgp.MRGP(), seen, optimiser=quick, progress=None)
+        (said,) = (w for w in fit.warnings if "in a row" in w)
+        assert "24 values in a row at east" in said
+        assert "from hour 12 to hour 35" in said
+        assert f"careful: {said}" in fit.summary()
+        mrgp.save(fit, tmp_path / "fit")
+        assert said in mrgp.load(tmp_path / "fit").warnings

@@ -11,10 +11,10 @@ import mrgp
 import zoo
 from groups import rest_thorough
 from mrgp._types import to_numpy
-from mrgp.checks.residuals import check_residuals, place_in_words
+from mrgp.checks.residuals import check_residuals
 from mrgp.gp import prior_covariance
 from mrgp.models import conditioned
-from mrgp.supports import Axis
+from mrgp.supports import Axis, place_in_words
 from reference import gaussian
 from reference import leave_one_out as slow
 from shorthand import as_arrays, build_objective, linear_of

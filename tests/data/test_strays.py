@@ -101,3 +101,38 @@ def test_a_part_of_values_that_were_accepted_is_accepted():
     assert len(few.support) == 3
     with pytest.raises(ValueError, match="there are no values"):
         whole[[]]
+
+
+def network(y, **given):
+    """Return hourly values of some places, one place after another."""
+    places, hours = y.shape
+    x = [[float(h), float(p)] for p in range(places) for h in range(hours)]
+    support = mrgp.points(x, inputs=("hour", "east"))
+    return mrgp.Observations(support, y.ravel(), name="sites", **given)
+
+
+def test_a_sensor_that_is_stuck_is_named_with_its_place_and_hours():
+    y = np.random.default_rng(0).normal(20.0, 3.0, (4, 48))
+    assert cautions_of(mrgp.Dataset([network(y)])) == ()
+    y[2, 10:34] = y[2, 10]
+    (said,) = cautions_of(mrgp.Dataset([network(y)]))
+    assert "source 'sites', task 'value': y is" in said
+    assert "in 24 values in a row at east 2, from hour 10 to hour 33." in said
+    shuffled = network(y)[np.random.default_rng(1).permutation(192)]
+    assert cautions_of(mrgp.Dataset([shuffled])) == (said,)
+    y[2, 20] = np.nan
+    assert "in 23 values in a row" in cautions_of(mrgp.Dataset([network(y)]))[0]
+
+
+def test_what_stays_by_rounding_by_a_limit_or_by_nature_is_not_stuck():
+    rng = np.random.default_rng(0)
+    rounded = np.round(rng.normal(5.0, 0.6, (4, 48)))
+    assert cautions_of(mrgp.Dataset([network(rounded)])) == ()
+    dry = np.maximum(rng.normal(0.0, 3.0, (4, 48)), 0.0)
+    dry[1, 5:20] = 0.0
+    assert cautions_of(mrgp.Dataset([network(dry)])) == ()
+    limited = rng.normal(5.0, 3.0, (1, 48))
+    limited[0, 5:20] = 1.0
+    assert cautions_of(mrgp.Dataset([network(limited, limit=1.0)])) == ()
+    assert cautions_of(mrgp.Dataset([network(np.zeros((2, 48)), likelihood="poisson")])) == ()
+    assert cautions_of(mrgp.Dataset([network(np.full((2, 48), 7.0))])) == ()

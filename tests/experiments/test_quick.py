@@ -21,6 +21,7 @@ SAMPLED = {"mcmc_dependent": "mean_clean"}
 FIGURES = {
     "biased": {"functions", "experts", "calibration"},
     "biases": {"functions", "experts", "calibration"},
+    "counts": {"calibration"},
     "dependent": {"functions", "calibration"},
     "dependent_map": {"calibration"},
     "fusion": {"maps", "calibration"},
@@ -30,6 +31,7 @@ FIGURES = {
     "london_no2": {"maps", "calibration"},
     "mcmc_dependent": {"posteriors"},
     "mixing": {"functions", "calibration"},
+    "outliers": {"calibration"},
     "scaling": {"calibration", "costs"},
 }
 
@@ -41,6 +43,10 @@ def mean(by_model, model, metric):
 CLAIMS = {
     "biased": lambda found: mean(found, "mr-dgp", "rmse") < 0.3 * mean(found, "vbagg", "rmse"),
     "biases": lambda found: mean(found, "mr-dgp", "crps") < mean(found, "mr-gp", "crps"),
+    "counts": lambda found: all(
+        mean(found, "mr-gp", "crps_pixel") < 0.8 * mean(found, rival, "crps_pixel")
+        for rival in ("painted", "poisson-regression")
+    ),
     "dependent": lambda found: (
         mean(found, "mr-gp:ratio", "coverage_95_clean")
         > mean(found, "vbagg", "coverage_95_clean") + 0.1
@@ -68,6 +74,9 @@ CLAIMS = {
         and mean(found, "product", "sigma_1") < mean(found, "dependent", "sigma_1")
     ),
     "mixing": lambda found: mean(found, "lcm", "rmse") < mean(found, "single-gp", "rmse"),
+    "outliers": lambda found: (
+        mean(found, "student-t", "rmse_clean") < 0.8 * mean(found, "gaussian", "rmse_clean")
+    ),
     "scaling": lambda found: 0.9 < mean(found, "mr-gp", "coverage_95") < 0.99,
 }
 

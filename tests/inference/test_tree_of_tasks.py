@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mrgp
-from mrgp.datasets.simulators import _RandomFunction
+from mrgp.datasets.simulators import RandomFunction
 
 pytestmark = pytest.mark.thorough
 
@@ -16,7 +16,7 @@ class World:
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
-        self.field = _RandomFunction(self.rng, 1.2)
+        self.field = RandomFunction(self.rng, 1.2)
 
     def pm25(self, x):
         return 10 + 3 * self.field(x)

@@ -148,6 +148,27 @@ def test_slopes_of_the_bound_equal_finite_differences():
             assert float(np.sum(slope[i])) == pytest.approx(by_hand, rel=0.02, abs=2e-4)
 
 
+def test_variances_that_counts_leave_open_are_expected_and_not_most_likely_ones():
+    """With one parameter, by the second difference of the bound about the best one."""
+    rng = np.random.default_rng(0)
+    cells = mrgp.intervals(np.arange(12.0), np.arange(12.0) + 1)
+    data = mrgp.Dataset([mrgp.Observations(cells, rng.poisson(1.5, 12), likelihood="poisson")])
+    recipe = mrgp.MRGP(mrgp.RBF(mrgp.fixed(2.0)), mean="zero")
+    found = float(mrgp.fit(recipe, data, progress=None).parameters()["kernel.variance"])
+    with jax.enable_x64(True):
+        loss = Settled(mrgp.inference.problem.Problem.of(recipe, data).objective())
+        (leaf,), tree = jax.tree.flatten(loss.objective.start)
+        grid = np.linspace(-3.0, 3.0, 61)
+        values = [float(loss(jax.tree.unflatten(tree, [leaf + g]))[0]) * 12 for g in grid]
+    at = int(np.argmin(values))
+    left, middle, right = values[at - 1 : at + 2]
+    curvature = (left - 2 * middle + right) / 0.01
+    best = grid[at] - 0.05 * (right - left) / (left - 2 * middle + right)
+    scale = float(loss.objective.model(loss.objective.start).kernels[0].variance.value)
+    assert np.log(found / scale) == pytest.approx(best + 0.5 / curvature, abs=0.03)
+    assert 0.5 / curvature > 0.1
+
+
 def test_an_outlier_does_not_move_the_field_and_new_values_have_heavy_tails():
     x = np.arange(30.0)[:, None]
     y = np.sin(x[:, 0] / 5)
@@ -282,6 +303,32 @@ REFUSED = {
     "probit": (mrgp.MRGP(link="probit"), {}, "'poisson' goes with link='log' or 'square'"),
     "offset": (mrgp.MRGP(bias="offset"), {}, 'bias="ratio"'),
     "collapsed": (mrgp.MRGP(method="collapsed"), {}, "no closed form for link='log'"),
+    "markov": (mrgp.MRGP(method="markov"), {"support": BOXES}, "no closed form for link='log'"),
+    "markov at points": (
+        mrgp.MRGP(method="markov"),
+        {"likelihood": mrgp.StudentT()},
+        'method="markov" takes Gaussian values',
+    ),
+    "network by markov": (
+        mrgp.MRGPRN(kernel_w="constant", method="markov"),
+        {},
+        "no closed form for link='log'",
+    ),
+    "network of varying weights": (
+        mrgp.MRGPRN(link="log"),
+        {"likelihood": "gaussian"},
+        "link='log' is for constant weights",
+    ),
+    "network with outliers": (
+        mrgp.MRGPRN(kernel_w="constant"),
+        {"likelihood": mrgp.StudentT()},
+        "MRGPRN cannot be fitted to it: the likelihood 'student_t'",
+    ),
+    "cascade": (
+        mrgp.Cascade(chain=["s"]),
+        {"exposure": 2.0},
+        "Cascade cannot be fitted to it: the likelihood 'poisson'",
+    ),
     "white": (mrgp.MRGP(mrgp.RBF() + mrgp.White()), {"support": BOXES}, "cannot have White"),
     "contrast": (
         mrgp.MRGP(),
@@ -306,8 +353,49 @@ REFUSED = {
 @pytest.mark.parametrize("case", list(REFUSED))
 def test_what_is_not_served_is_refused_with_a_sentence(case):
     recipe, given, text = REFUSED[case]
-    with pytest.raises(ValueError, match=f"source 's'.*{text}|MRGP: .*{text}"):
+    with pytest.raises(ValueError, match=f"source 's'.*{text}|MRGP(RN)?: .*{text}"):
         mrgp.fit(recipe, data_of(**given), progress=None)
+
+
+def test_one_task_of_a_network_behind_a_link_is_one_field():
+    rng = np.random.default_rng(0)
+    cells = mrgp.intervals(np.arange(8.0), np.arange(8.0) + 1)
+    data = data_of(cells, rng.poisson(4.0, 8), exposure=2.0)
+    kernel = mrgp.RBF(lengthscale=mrgp.fixed(2.0))
+    places = np.linspace(0.0, 8.0, 9)[:, None]
+    alone = mrgp.MRGP(kernel, inducing=places)
+    network = mrgp.MRGPRN(1, kernel, "constant", inducing_f=places)
+    one, two = settled(alone, data), settled(network, data)
+    assert two[2] == pytest.approx(one[2], abs=1e-6)
+    found = [predicted(*model[:2], POINTS) for model in (one, two)]
+    np.testing.assert_allclose(found[0].means, found[1].means, rtol=1e-5)
+    np.testing.assert_allclose(found[0].variances, found[1].variances, rtol=1e-5)
+
+
+def test_counts_of_two_tasks_share_a_field_behind_a_log_link(tmp_path):
+    rng = np.random.default_rng(1)
+    lower = np.arange(0.0, 24.0)[:, None]
+    cells, rate = mrgp.boxes(lower, lower + 1), np.exp(np.sin(lower[:, 0] / 3))
+    many = mrgp.Observations(
+        cells, rng.poisson(40 * rate), task="flu", name="s", likelihood="poisson", exposure=20.0
+    )
+    few = mrgp.Observations(
+        cells[::6], rng.poisson(6 * rate[::6]), task="rare", name="s", likelihood="poisson"
+    )
+    recipe = mrgp.MRGPRN(1, mrgp.RBF(), "constant")
+    fit = mrgp.fit(recipe, mrgp.Dataset([many, few]), progress=None)
+    assert fit.status.ok
+    flu, rare = (mrgp.predict(fit, cells, task=task) for task in ("flu", "rare"))
+    assert np.sqrt(np.mean((flu.mean - 2 * rate) ** 2)) < 0.6
+    # What the common task shows of the field holds for the rare one between its few cells.
+    assert np.corrcoef(np.log(rare.mean), np.log(rate))[0, 1] > 0.95
+    assert np.all(rare.interval(0.95)[0] > 0)
+    new = mrgp.predict(fit, cells, task="flu", source="s", noise=True, exposure=20.0)
+    assert new.sample(0, 3).dtype == np.float64
+    assert np.all(new.sample(0, 3) % 1 == 0)
+    mrgp.save(fit, tmp_path / "fit")
+    again = mrgp.predict(mrgp.load(tmp_path / "fit"), cells, task="rare")
+    np.testing.assert_allclose(again.mean, rare.mean, rtol=1e-12)
 
 
 def test_minibatches_and_rules_for_weights_are_refused():

@@ -6,7 +6,6 @@ from mrgp.checks.dense import is_dense
 from mrgp.checks.dependence import Dependence, Pair, dependence
 from mrgp.checks.estimates import effects, has_effects
 from mrgp.checks.leave_one_out import LeaveOneOut, leave_one_out
-from mrgp.checks.residuals import place_in_words
 from mrgp.checks.variogram import Variogram, variogram
 
 __all__ = [
@@ -22,6 +21,5 @@ __all__ = [
     "has_effects",
     "is_dense",
     "leave_one_out",
-    "place_in_words",
     "variogram",
 ]

@@ -38,6 +38,11 @@ def cautions(fit: Fit) -> tuple[str, ...]:
     return tuple(said for caution in CAUTIONS for said in caution(fit))
 
 
+def doubts_of_data(fit: Fit) -> Iterator[str]:
+    """Say which values of the data may be mistakes: far apart, stuck, in other units."""
+    yield from fit.doubts
+
+
 def lengthscales_at_limits(fit: Fit) -> Iterator[str]:
     """Say which lengthscales are as long, or as short, as a fit may make them."""
     along = lengthscale_inputs(fit.model)
@@ -157,6 +162,7 @@ def inducing_inputs_that_miss(fit: Fit) -> Iterator[str]:
 
 Caution = Callable[[Fit], Iterator[str]]
 CAUTIONS: tuple[Caution, ...] = (
+    doubts_of_data,
     lengthscales_at_limits,
     variances_at_limits,
     ratios_at_limits,

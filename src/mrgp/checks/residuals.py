@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
-from mrgp.supports import Axis, Support
+from mrgp.supports import place_in_words
 
 FEWEST = 5
 CLEAR = 3.0
@@ -161,23 +161,3 @@ def describe(
         for w in worst
     ]
     return "\n".join(lines)
-
-
-def place_in_words(support: Support, row: int) -> str:
-    """Return the centre of a region by the names of its inputs, dates and degrees as such.
-
-    >>> import mrgp
-    >>> place_in_words(mrgp.intervals([0.0], [2.0], inputs="day"), 0)
-    'day 1'
-    """
-    named = zip(support.input_names, support.centres[row], support.input_axes, strict=True)
-    return ", ".join(f"{name} {_in_words(x, axis)}" for name, x, axis in named)
-
-
-def _in_words(x: float, axis: Axis | None) -> str:
-    if axis is None:
-        return f"{x:.6g}"
-    value = axis.physical(x)
-    if axis.quantity == "time":
-        return str(np.datetime64(int(np.rint(value)), "s")) + " UTC"
-    return f"{value:.5f}"

@@ -74,7 +74,7 @@ def run(
         for line in experiments.told(margins):
             typer.echo(line)
     else:
-        show(*experiments.table(summary, experiment.costs), title)
+        show(*experiments.table(summary, experiment.costs, experiment.shown), title)
     say(f"wrote {out / summary['experiment']}")
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from mrgp.data.dataset import Dataset
 from mrgp.data.observations import Observations
-from mrgp.data.strays import far_values, shown_rows
+from mrgp.data.strays import far_values, shown_rows, still_values
+from mrgp.supports import place_in_words, time_column
 
 OTHER_SCALE = 100.0
 """How many times the values of one source are those of another before a slip of units is likely."""
@@ -25,7 +26,7 @@ def cautions_of(data: Dataset) -> tuple[str, ...]:
     >>> cautions_of(Dataset([good])), len(cautions_of(Dataset([good, slip])))
     ((), 1)
     """
-    far = (far_apart(observed) for observed in data)
+    far = (doubt(observed) for observed in data for doubt in (far_apart, stands_still))
     pairs = list(itertools.combinations(data, 2))
     scales = (other_scale(*pair) for pair in pairs)
     reaches = (other_reach(*pair) for pair in pairs)
@@ -48,6 +49,41 @@ def far_apart(observed: Observations) -> str | None:
         f"{observed.label}: y is {observed.y[np.argmax(far)]:.6g} in {shown_rows(far)}, over"
         " 1000 spreads from the others. Look at what was measured there, or give NaN: one such"
         " value can bend a whole fit."
+    )
+
+
+def stands_still(observed: Observations) -> str | None:
+    """Name a place that reports one value for so long that it seems to be stuck.
+
+    >>> import mrgp
+    >>> y = np.concatenate([np.sin(np.arange(40.0)), np.full(12, 0.3)])
+    >>> hours = mrgp.points(np.arange(52.0)[:, None], inputs="time")
+    >>> stands_still(mrgp.Observations(hours, y, name="a"))
+    "source 'a', task 'value': y is 0.3 in 12 values in a row, from time 40 to time 51. ..."
+    """
+    support = observed.support
+    clock = time_column(support.input_names, support.axes)
+    if clock is None or observed.likelihood.domain not in ("real", "positive"):
+        return None
+    x, y = support.centres, observed.y
+    if observed.censored is not None:
+        y = np.where(observed.censored == 0, y, np.nan)
+    place = np.unique(np.delete(x, clock, 1), axis=0, return_inverse=True)[1].reshape(-1)
+    still = np.flatnonzero(still_values(y, place, x[:, clock]))
+    if not len(still):
+        return None
+    longest = np.argmax(np.bincount(place[still]))
+    rows = still[place[still] == longest]
+    rows = rows[np.argsort(x[rows, clock], kind="stable")].tolist()
+    first, last = (place_in_words(support, row, (clock,)) for row in (rows[0], rows[-1]))
+    beside = tuple(d for d in range(support.dimension) if d != clock)
+    where = f" at {place_in_words(support, rows[0], beside)}" if beside else ""
+    others = len(np.unique(place[still])) - 1
+    more = f", and so do {others} other places" if others else ""
+    return (
+        f"{observed.label}: y is {observed.y[rows[0]]:.6g} in {len(rows)} values in a row{where},"
+        f" from {first} to {last}{more}. A sensor that is stuck agrees with itself, and no noise"
+        " makes up for it: give NaN for these values."
     )
 
 

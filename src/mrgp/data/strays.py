@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 LARGEST = 1e100
 CODES = (-999.0, -999.9, -9999.0, -9999.9, -99999.0, -999999.0, 9999.0, 99999.0, 999999.0)
@@ -14,6 +14,7 @@ NETCDF = 9.969209968386869e36
 HUGE = 1e19
 FAR = 1000.0
 FEWEST = 4
+STILL, UNLIKELY = 6, 0.01
 SHOWN = 5
 
 Values = Float[np.ndarray, " n"]
@@ -80,4 +81,32 @@ def _is_one_of(y: Any, codes: tuple[float, ...]) -> Rows:
     found = np.zeros(y.shape, bool)
     for code in codes:
         found |= np.abs(y - code) <= 1e-6 * abs(code)
+    return found
+
+
+def still_values(y: Values, place: Int[np.ndarray, " n"], time: Values) -> Rows:
+    """Tell which values one place repeats for so long that chance does not explain it.
+
+    How often a value is that of the time before, in all other rows, says what chance is. A value
+    that is the least or the greatest of all, at several places, is a limit and may well stay.
+
+    >>> y = np.concatenate([np.sin(np.arange(40.0)), np.full(12, 0.3), np.cos(np.arange(9.0))])
+    >>> np.flatnonzero(still_values(y, np.zeros(61, int), np.arange(61.0)))
+    array([40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51])
+    """
+    found, rows = np.zeros(y.shape, bool), np.flatnonzero(~np.isnan(y))
+    rows = rows[np.lexsort([time[rows], place[rows]])]
+    neighbours = place[rows][1:] == place[rows][:-1]
+    same = neighbours & (y[rows][1:] == y[rows][:-1])
+    run = np.concatenate([[0], np.cumsum(~same)])
+    length = np.bincount(run)
+    for which in np.flatnonzero(length >= STILL):
+        mine = rows[run == which]
+        value, repeats = y[mine[0]], length[which] - 1
+        edge = value in (np.nanmin(y), np.nanmax(y))
+        others = neighbours.sum() - repeats
+        if others < repeats or (edge and np.any(place[y == value] != place[mine[0]])):
+            continue
+        chance = (same.sum() - repeats + 1) / (others + 2)
+        found[mine] = np.log(len(rows)) + repeats * np.log(chance) < np.log(UNLIKELY)
     return found

@@ -2,7 +2,8 @@
 
 from mrgp.datasets.aurn import aurn
 from mrgp.datasets.cams import cams
-from mrgp.datasets.cases import Case, Recording, Simulation
+from mrgp.datasets.carolina import counts, counts_draws
+from mrgp.datasets.cases import Case, Known, Recording, Simulation
 from mrgp.datasets.fusion import fusion, fusion_folds
 from mrgp.datasets.gauntlet import gauntlet, gauntlet_starts
 from mrgp.datasets.laqn import laqn
@@ -17,11 +18,13 @@ from mrgp.datasets.simulators import (
     dependent_map,
     mcmc_dependent,
     mixing,
+    outliers,
     scaling,
 )
 
 __all__ = [
     "Case",
+    "Known",
     "Loaded",
     "Recording",
     "Simulation",
@@ -30,6 +33,8 @@ __all__ = [
     "biases",
     "cams",
     "city",
+    "counts",
+    "counts_draws",
     "dependent",
     "dependent_map",
     "folds",
@@ -45,6 +50,7 @@ __all__ = [
     "london_no2",
     "mcmc_dependent",
     "mixing",
+    "outliers",
     "scaling",
     "window_means",
 ]

@@ -4,7 +4,7 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -16,6 +16,18 @@ from mrgp.supports import Support
 VARIABLE = "MRGP_DATA"
 
 
+class Known(NamedTuple):
+    """A field on a support where its values are known.
+
+    >>> import mrgp
+    >>> len(Known(mrgp.points([[0.0]]), np.array([1.0])).support)
+    1
+    """
+
+    support: Support
+    values: Float[np.ndarray, " n"]
+
+
 @dataclasses.dataclass(frozen=True)
 class Case:
     """Data, and values `y` of the target on a test support that were held out of them.
@@ -23,7 +35,8 @@ class Case:
     `site` names the site of each value, where scores are to be taken site by site. `maps` are grids
     of points to be predicted and drawn, by title. `input_units` are those of inputs by name.
     `truth` has the noise-free values, where they are known. `means` are averages of the values held
-    out, over windows of time, by name.
+    out, over windows of time, by name. `fields` has the noise-free field on other supports, by
+    name; `exposure` is that of each value held out, where values have one.
     """
 
     data: Dataset
@@ -36,6 +49,8 @@ class Case:
     input_units: dict[str, str] = dataclasses.field(default_factory=dict)
     truth: Float[np.ndarray, " n"] | None = dataclasses.field(default=None, kw_only=True)
     means: dict[str, Observations] = dataclasses.field(default_factory=dict, kw_only=True)
+    fields: dict[str, Known] = dataclasses.field(default_factory=dict, kw_only=True)
+    exposure: Float[np.ndarray, " n"] | None = dataclasses.field(default=None, kw_only=True)
 
     @property
     def held_out(self) -> Observations:
@@ -45,8 +60,11 @@ class Case:
         >>> dependent(seed=0).held_out.process
         ('fine', 'y')
         """
-        units = self.data.units[self.task]
-        return Observations(self.support, self.y, task=self.task, name=self.target, units=units)
+        about = {"task": self.task, "name": self.target, "units": self.data.units[self.task]}
+        if self.exposure is not None:
+            likelihood = self.data[self.target, self.task].likelihood
+            about |= {"likelihood": likelihood, "exposure": self.exposure}
+        return Observations(self.support, self.y, **about)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +97,7 @@ def hold_out(
 ) -> Recording:
     """Hold some values of a process out of data."""
     train, gone = split(data, process, rows)
-    return Recording(train, gone.support, gone.y, *process, **about)
+    return Recording(train, gone.support, gone.y, *process, exposure=gone.exposure, **about)
 
 
 def measured(support: Support, y: Any, task: str, name: str) -> Observations:

@@ -94,7 +94,7 @@ def dependent_map(seed: int, noise: float = 0.5, independent: bool = False) -> S
     64
     """
     rng = np.random.default_rng(seed)
-    field = _RandomFunction(rng, np.array([5.0, 5.0, 3.0]))
+    field = RandomFunction(rng, np.array([5.0, 5.0, 3.0]))
     corners = MAP_CELL * np.stack(np.meshgrid(*[np.arange(MAP_CELLS)] * 2), -1).reshape(-1, 1, 2)
     quarters = np.array([[0.25, 0.25], [0.25, 0.75], [0.75, 0.25], [0.75, 0.75]])
     sites = corners + MAP_CELL * (quarters + rng.uniform(-0.15, 0.15, (len(corners), 4, 2)))
@@ -163,7 +163,7 @@ def biases(seed: int, kind: str = "offset") -> Simulation:
     if kind not in BIASES:
         raise ValueError(f"biases: kind= is one of {tuple(BIASES)}; got {kind!r}.")
     rng = np.random.default_rng(seed)
-    field = _RandomFunction(rng, 1.0)
+    field = RandomFunction(rng, 1.0)
 
     def truth(x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         return 1.5 * field(x)
@@ -195,7 +195,7 @@ def mixing(seed: int) -> Simulation:
     ('a', 'b')
     """
     rng = np.random.default_rng(seed)
-    shared, slow = _RandomFunction(rng, 0.5), [_RandomFunction(rng, 3.0) for _ in range(2)]
+    shared, slow = RandomFunction(rng, 0.5), [RandomFunction(rng, 3.0) for _ in range(2)]
 
     def task(p: int, x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         return (1.0, 3.0)[p] * np.exp(0.7 * slow[p](x)) * shared(x)
@@ -220,7 +220,7 @@ def _in_gap(x: Float[np.ndarray, " n"]) -> Bool[np.ndarray, " n"]:
     return x % 3.0 >= 1.7
 
 
-class _RandomFunction:
+class RandomFunction:
     """A draw of a GP with an RBF kernel of unit variance, by random Fourier features.
 
     With several lengthscales, the inputs are along the last axis of its argument.
@@ -287,7 +287,7 @@ class _CityField:
     """A smooth random field plus an urban dome and two roads, at any places."""
 
     def __init__(self, rng: Rng):
-        self.smooth = _RandomFunction(rng, np.array([2.5, 2.5]))
+        self.smooth = RandomFunction(rng, np.array([2.5, 2.5]))
         self.road = rng.uniform(0.35, 0.65, 2) * CITY_SIDE
         self.slope = rng.uniform(-0.25, 0.25, 2)
 
@@ -299,6 +299,52 @@ class _CityField:
         second = east - self.road[1] - self.slope[1] * (north - CITY_SIDE / 2)
         roads = 8.0 * (np.exp(-0.5 * (first / 1.2) ** 2) + np.exp(-0.5 * (second / 1.2) ** 2))
         return 20.0 + dome + roads + 4.0 * self.smooth(x)
+
+
+WRONG = ("none", "isolated", "stuck", "tenfold")
+WRONG_SHARE, WRONG_SPREADS = 0.03, 10.0
+DAY = 24
+
+
+def outliers(
+    seed: int, wrong: str = "isolated", sensors: int = 16, days: int = 2, noise: float = 1.0
+) -> Simulation:
+    """Simulate sensors of the demo city hour by hour, some of whose values are wrong.
+
+    `wrong` is "isolated" (3 % of the values, each ten standard deviations of all values away),
+    "stuck" (the first sensor repeats one value for a day), "tenfold" (the first sensor reports ten
+    times what it sees) or "none". The background has a daily cycle. The test support is 400 places
+    and times.
+
+    >>> world = outliers(0, "stuck")
+    >>> len(np.unique(world.data["sensors"].y[12:36]))
+    1
+    """
+    if wrong not in WRONG:
+        raise ValueError(f"outliers: wrong= is one of {WRONG}; got {wrong!r}.")
+    rng = np.random.default_rng(seed)
+    field, slow = _CityField(rng), RandomFunction(rng, 8.0)
+
+    def truth(x: Float[np.ndarray, "n 3"]) -> Values:
+        cycle = 1.0 + 0.3 * np.sin(2 * np.pi * (x[:, 2] - 9.0) / DAY)
+        return field(x[:, :2]) * cycle + 3.0 * slow(x[:, 2])
+
+    hours = days * DAY
+    places = rng.uniform(0.3, CITY_SIDE - 0.3, (sensors, 2))
+    x = np.column_stack([np.repeat(places, hours, 0), np.tile(np.arange(float(hours)), sensors)])
+    y = truth(x) + noise * rng.standard_normal(len(x))
+    test = rng.uniform(0.0, 1.0, (400, 3)) * [CITY_SIDE, CITY_SIDE, hours - 1.0]
+    if wrong == "isolated":
+        chosen = rng.permutation(len(y))[: round(WRONG_SHARE * len(y))]
+        y[chosen] += WRONG_SPREADS * y.std() * rng.choice([-1.0, 1.0], len(chosen))
+    elif wrong == "stuck":
+        y[DAY // 2 : DAY // 2 + DAY] = y[DAY // 2]
+    elif wrong == "tenfold":
+        y[:hours] *= 10.0
+    names = ("east", "north", "hour")
+    seen = Observations(points(x, inputs=names), y, task="no2", name="sensors", units="ug/m3")
+    places = points(test, inputs=names)
+    return _simulated(rng, [seen], places, truth(test), noise, "sensors", "no2")
 
 
 def scaling(

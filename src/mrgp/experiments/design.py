@@ -15,7 +15,7 @@ from mrgp.datasets import Case
 from mrgp.experiments.rivals import ModelSpec
 from mrgp.experiments.scoring import Scored, sample, score
 from mrgp.experiments.spec import DATA, Experiment
-from mrgp.experiments.yardstick import score_failure, score_rule
+from mrgp.experiments.yardstick import score_failure, score_risk, score_rule
 from mrgp.inference import Fit
 from mrgp.inference.tallies import checksum_of
 from mrgp.selection.comparing import FAILURES
@@ -94,6 +94,8 @@ class Cell:
             return sample(self.spec, case, self.number, dict(self.sampler))
         if self.spec.rule is not None:
             return score_rule(self.spec.rule, case)
+        if self.spec.says_risk:
+            return score_risk(self.spec, case, self.number)
         if not self.tolerant:
             return self._scored(case, earlier)
         try:
@@ -155,16 +157,16 @@ def plan(
     """
     small = experiment.quick if quick else None
     asked = experiment.choose_models(models, preset, quick)
-    count = small.seeds if small else experiment.seeds
-    if seeds is None and count is not None:
-        seeds = range(count)
     replicates, found = experiment.replicates, []
     for variant in experiment.choose("variants", variants or (small and small.variants)):
         settings = dict(experiment.variants[variant])
         sampler, _ = settings.pop("sampler", None), settings.pop("models", None)
+        own = settings.pop("seeds", experiment.seeds)
+        count = small.seeds if small else own
+        numbers = range(count) if seeds is None and count is not None else seeds
         if sampler is not None and small is not None:
             sampler = sampler | (small.sampler or {})
-        for place, (number, label) in enumerate(replicates.choose(seeds, settings).items()):
+        for place, (number, label) in enumerate(replicates.choose(numbers, settings).items()):
             timed = experiment.timed is None or place < experiment.timed
             case = (replicates.noun, number, label, experiment.cases, settings, sampler)
             specs = {model: experiment.model(model, variant) for model in asked}

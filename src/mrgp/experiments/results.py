@@ -22,7 +22,7 @@ from mrgp.experiments.scoring import LATENT, NOISY
 from mrgp.experiments.spec import Experiment
 from mrgp.experiments.store import Store
 
-LABELS = ("variant", "model", "seed", "fold", "site", "start", "failed")
+LABELS = ("variant", "model", "seed", "fold", "site", "start", "draw", "failed")
 SHOWN = (
     ("rmse", "crps", "coverage_95", "rmse_clean", "coverage_95_clean", "width_95_clean"),
     ("mse", "rmse", "mae", "crps", "coverage_95", "width_95"),
@@ -54,9 +54,13 @@ def summarise(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def table(
-    summary: dict[str, Any], dear: Sequence[Cost] = ("cpu_seconds", "seconds")
+    summary: dict[str, Any],
+    dear: Sequence[Cost] = ("cpu_seconds", "seconds"),
+    shown: Sequence[str] | None = None,
 ) -> tuple[list[str], list[list[str]]]:
     """Return the header and rows of a summary's main metrics, mean ± sd, and of some costs.
+
+    `shown` are other metrics than the usual ones; those that a variant has not are left blank.
 
     >>> scores = dict.fromkeys(SHOWN[1], {"mean": 2.0, "sd": 0.5, "n": 3})
     >>> header, rows = table({"variants": {"24h": {"mr-gp": scores}}}, dear=())
@@ -65,11 +69,11 @@ def table(
     """
     variants = summary["variants"].items()
     cells = [(variant, *item) for variant, by_model in variants for item in by_model.items()]
-    shown = next(s for s in SHOWN if all(metrics.keys() >= set(s) for *_, metrics in cells))
+    shown = shown or next(s for s in SHOWN if all(m.keys() >= set(s) for *_, m in cells))
     pooled = all("pooled" in metrics[shown[0]] for *_, metrics in cells)
     rows = []
     for variant, model, metrics in cells:
-        scores = [_spread(metrics[m]) for m in shown]
+        scores = [_spread(metrics[m]) if m in metrics else "" for m in shown]
         whole = [f"{metrics['rmse']['pooled']:.3f}"] if pooled else []
         costs = [f"{metrics[c]['mean']:.2f}" if c in metrics else "" for c in dear]
         rows.append([variant, model, *scores, *whole, *costs, str(metrics[shown[0]]["n"])])
@@ -88,15 +92,18 @@ def as_markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def write_tables(
-    folder: Path, name: str, rows: Sequence[dict[str, Any]], costs: Sequence[dict[str, Any]]
+    folder: Path,
+    experiment: Experiment,
+    rows: Sequence[dict[str, Any]],
+    costs: Sequence[dict[str, Any]],
 ) -> None:
     """Write scores and costs of each replicate, and the summary of the scores."""
-    summary = {"experiment": name, "variants": summarise(rows)}
+    summary = {"experiment": experiment.name, "variants": summarise(rows)}
     for file, content in (("scores.csv", rows), ("costs.csv", costs)):
         with draft(folder / file) as named:
             pd.DataFrame(content).to_csv(named, index=False, lineterminator="\n")
     _write_json(folder / "summary.json", summary)
-    write_text(folder / "summary.md", as_markdown(*table(summary, dear=())))
+    write_text(folder / "summary.md", as_markdown(*table(summary, (), experiment.shown)))
 
 
 def write_settings(

@@ -7,7 +7,10 @@ from pydantic import Field, model_validator
 from mrgp._types import float64
 from mrgp.config.described import Described
 from mrgp.data import Dataset
+from mrgp.experiments.risks import RISKS, Rated, RateScale, Risk, as_rates
 from mrgp.inference import Fit, Problem, Silent, Status, check_recipe
+from mrgp.likelihoods import as_likelihood
+from mrgp.models import Process
 from mrgp.selection import RULES, fit
 from mrgp.weighting import Asked, CompositeWeights, adjust_curvature, weigh_sources
 
@@ -29,7 +32,9 @@ class ModelSpec(Described):
 
     `sources` and `tasks` default to all; `own_tasks` are sources that are taken as tasks of their
     own. `weights` is the rule of the composite weights, or "curvature" for the adjustment in their
-    place. The recipe "rule" is a simple one, by the name of `rule`. With `sample`, parameters are
+    place. The recipe "rule" is a simple one, by the name of `rule`, or by that of `risk` where
+    values are counts. `rates` takes counts for Gaussian rates, or for logarithms of rates;
+    `likelihood` is another one for sources whose values it can have. With `sample`, parameters are
     fitted to so many values of each source, drawn at random, and the posterior is that of all. A
     `preset` is run where it is asked for: "paper" has the paper's kernels, starting values, sizes
     and steps, "auto" the automatic choice.
@@ -39,10 +44,13 @@ class ModelSpec(Described):
     """
 
     beside_auto: ClassVar[tuple[str, ...]] = (
-        *("recipe", "rule", "preset", "sources", "tasks", "own_tasks"),
+        *("recipe", "rule", "risk", "preset", "sources", "tasks", "own_tasks"),
     )
     recipe: Literal["MRGP", "VBAgg", "MRGPRN", "MRDGP", "Cascade", "auto", "rule"]  # pyright: ignore[reportIncompatibleVariableOverride]
     rule: str | None = None
+    risk: str | None = None
+    rates: RateScale | None = None
+    likelihood: str | None = None
     preset: Preset | None = None
     sources: list[str] | None = None
     tasks: list[str] | None = None
@@ -54,8 +62,13 @@ class ModelSpec(Described):
     @model_validator(mode="after")
     def check_fit(self) -> "ModelSpec":
         """Refuse weights and samples that the model cannot have."""
-        if (self.recipe == "rule") != (self.rule is not None) or self.rule not in (None, *RULES):
-            raise ValueError(f'recipe = "rule" has one of rule = {", ".join(RULES)}, and no other')
+        named = [name for name in (self.rule, self.risk) if name is not None]
+        known = self.rule in (None, *RULES) and self.risk in (None, *RISKS)
+        if len(named) != (self.recipe == "rule") or not known:
+            raise ValueError(
+                f'recipe = "rule" has one of rule = {", ".join(RULES)}, or one of risk ='
+                f" {', '.join(RISKS)}, and no other"
+            )
         if self.recipe in ("auto", "rule"):
             return self
         made = self.build()
@@ -116,7 +129,28 @@ class ModelSpec(Described):
                 f"own_tasks = names {unknown[0]!r}, which is no source; there are {data.sources}."
             )
         tasks = Dataset(o.replace(task=o.name) if o.name in own else o for o in data)
-        return tasks.select(source=self.sources, task=self.tasks)
+        seen = tasks.select(source=self.sources, task=self.tasks)
+        if self.likelihood is not None:
+            made = as_likelihood(self.likelihood, "likelihood =")
+            alike = [o.likelihood.domain == made.domain for o in seen]
+            seen = Dataset(
+                o.replace(likelihood=made) if same else o
+                for o, same in zip(seen, alike, strict=True)
+            )
+        return seen if self.rates is None else as_rates(seen, self.rates)
+
+    @property
+    def says_risk(self) -> bool:
+        """Whether what it says of counts follows from a rate."""
+        return self.risk is not None or self.rates is not None
+
+    def risk_of(self, data: Dataset, target: Process, key: int) -> Risk:
+        """Fit a rival of models of counts."""
+        seen = data[target]
+        if self.risk is not None:
+            return RISKS[self.risk](seen)
+        assert self.rates is not None
+        return Rated(uninterrupted(self.fit(self.view(data), key)), self.rates, seen)
 
 
 def uninterrupted(found: Any) -> Any:

@@ -82,7 +82,7 @@ def run(
         beside = compare_with_rules(rows, costs, experiment.rules)
         if out is not None:
             write_margins(folder, beside)
-            write_tables(folder, experiment.name, rows, costs)
+            write_tables(folder, experiment, rows, costs)
             write_settings(folder, experiment, cells, quick)
             write_predictions(folder / "predictions", replicates, store)
             draw(folder, replicates, store, experiment.costs if experiment.isolated else ())

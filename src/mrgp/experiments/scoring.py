@@ -3,6 +3,7 @@
 import dataclasses
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from mrgp.experiments.metering import metered
 from mrgp.experiments.rivals import ModelSpec, uninterrupted
 from mrgp.inference import Chains, Fit
 from mrgp.prediction import Prediction, predict
+from mrgp.supports import Support
 from mrgp.weighting import sample_posterior
 
 Scores = dict[str, float]
@@ -55,7 +57,8 @@ def score(
     `n` is how many values were recorded and held out. Of the costs, `seconds` and `peak_mb` are the
     wall time and the peak memory of the fit, and those of `predict_` of the prediction, compilation
     included; `cpu_seconds` is the process time of a second identical fit, when everything is
-    compiled, and is left out unless `timed`. Scores of the case's means have their names behind.
+    compiled, and is left out unless `timed`. Scores of the case's means have their names behind,
+    and so have those of the latent prediction on supports where the field is known.
     Parts of an `earlier` fit that had the same data are taken over.
 
     >>> import mrgp
@@ -78,16 +81,25 @@ def score(
         predictions[title] = predict(fitted, support, **asked, source=case.target)
     if case.truth is not None:
         predictions[LATENT] = predict(fitted, case.support, **asked)
-        clean = _plain(evaluate_quietly(predictions[LATENT], case.truth), "n", "mape")
-        rows = [_plain(found.scores, "n") | {f"{name}_clean": v for name, v in clean.items()}]
+        clean = plain(evaluate_quietly(predictions[LATENT], case.truth), "n", "mape")
+        rows = [plain(found.scores, "n") | {f"{name}_clean": v for name, v in clean.items()}]
     elif case.site is None:
-        rows = [_plain(found.scores)]
+        rows = [plain(found.scores)]
     else:
         rows = _by_site(found.prediction, case.y, np.array(case.site))
     rows[0] |= {"weight": float(np.mean(list(fitted.weights.values())))}
     for name, mean in case.means.items():
         rows[0] |= with_suffix(evaluate_quietly(_of_means(fitted, mean, key), mean.y), name)
+    rows[0] |= of_fields(case, lambda support: predict(fitted, support, **asked))
     return Scored(rows, costs, predictions, {}, fitted)
+
+
+def of_fields(case: Case, field: Callable[[Support], Prediction]) -> Scores:
+    """Score what is predicted of the field on supports where it is known, by their names."""
+    found: Scores = {}
+    for name, (support, values) in case.fields.items():
+        found |= with_suffix(evaluate_quietly(field(support), values), name)
+    return found
 
 
 def _of_means(fitted: Fit, mean: Observations, key: int) -> Prediction:
@@ -100,7 +112,7 @@ def _of_means(fitted: Fit, mean: Observations, key: int) -> Prediction:
 
 
 def with_suffix(scores: Scores, name: str) -> Scores:
-    """Name the scores of means over windows.
+    """Name the scores of means over windows, and of other supports.
 
     >>> with_suffix({"rmse": 2.0, "n": 3, "mape": 0.1}, "day")
     {'rmse_day': 2.0}
@@ -112,13 +124,14 @@ def _by_site(noisy: Prediction, y: np.ndarray, site: np.ndarray) -> list[dict[st
     rows = []
     for name in dict.fromkeys(site.tolist()):
         mine = np.flatnonzero(site == name)
-        rows.append({"site": name} | _plain(evaluate_quietly(noisy[mine], y[mine])))
+        rows.append({"site": name} | plain(evaluate_quietly(noisy[mine], y[mine])))
     return rows
 
 
-def _plain(scores: Scores, *left_out: str) -> Scores:
-    """Return scores as numbers of Python, without some of them."""
-    kept = {name: value for name, value in scores.items() if name not in ("missing", *left_out)}
+def plain(scores: Scores, *left_out: str) -> Scores:
+    """Return scores as numbers of Python, without some of them; counts of zero have no mape."""
+    gone = ("missing", *left_out, *(() if np.isfinite(scores["mape"]) else ("mape",)))
+    kept = {name: value for name, value in scores.items() if name not in gone}
     return {name: int(v) if name == "n" else float(v) for name, v in kept.items()}
 
 

@@ -14,9 +14,16 @@ from mrgp.experiments.rivals import ExperimentError, ModelSpec
 
 FILE = "experiment.toml"
 Simulator = Literal[
-    "dependent", "dependent_map", "mcmc_dependent", "biased", "biases", "mixing", "scaling"
+    "dependent",
+    "dependent_map",
+    "mcmc_dependent",
+    "biased",
+    "biases",
+    "mixing",
+    "scaling",
+    "outliers",
 ]
-Recorded = Literal["inter_task", "inter_task_laqn", "fusion", "london_no2", "gauntlet"]
+Recorded = Literal["inter_task", "inter_task_laqn", "fusion", "london_no2", "gauntlet", "counts"]
 
 
 class Replicates(NamedTuple):
@@ -62,6 +69,7 @@ DATA = {name: Replicates("seed", getattr(datasets, name)) for name in get_args(S
         "fold", datasets.london_no2, datasets.london_folds, scored="site", varies=("protocol",)
     ),
     "gauntlet": Replicates("start", datasets.gauntlet, datasets.gauntlet_starts, varies=("world",)),
+    "counts": Replicates("draw", datasets.counts, datasets.counts_draws, varies=("world",)),
 }
 
 
@@ -82,7 +90,8 @@ class Experiment(BaseModel, extra="forbid"):
     replicates (default: of all) are made twice, for the CPU time of the second. Models with a
     `preset` are run where it is asked for, or by name. A variant may have
     the settings of a `sampler`: its models are then sampled, and not fitted. It may have `models`
-    too, with what is different in that variant. `costs` are those that its table shows; with
+    too, with what is different in that variant, and `seeds` of its own. `shown` are the scores and
+    `costs` the costs that its table shows; with
     `isolated`, every fit has a process of its own, so that its costs are its own. Where it is
     `tolerant`, a fit that fails is scored as the mean of the training values, and named.
 
@@ -97,6 +106,7 @@ class Experiment(BaseModel, extra="forbid"):
     seeds: int | None = None
     timed: int | None = Field(default=None, ge=0)
     costs: list[Cost] = ["cpu_seconds", "seconds"]
+    shown: list[str] | None = None
     isolated: bool = False
     tolerant: bool = False
     quick: Quick

@@ -9,10 +9,21 @@ import numpy as np
 
 from mrgp._drafts import draft, write_text
 from mrgp.datasets import Case
+from mrgp.distributions import (
+    COUNTS,
+    GAMMAS,
+    GAUSSIANS,
+    LOG_NORMALS,
+    PROBIT_NORMALS,
+    Distribution,
+)
 from mrgp.experiments.design import Cell
 from mrgp.experiments.scoring import ARRAYS, LATENT, NOISY, Scored
 from mrgp.prediction import Prediction
 from mrgp.supports import Support
+
+_DISTRIBUTIONS = (GAUSSIANS, LOG_NORMALS, PROBIT_NORMALS, GAMMAS, COUNTS)
+KINDS: dict[str, Distribution] = {type(kind).__name__: kind for kind in _DISTRIBUTIONS}
 
 
 class Store:
@@ -90,6 +101,7 @@ def _checksum(content: bytes) -> str:
 
 def _arrays(name: str, prediction: Prediction) -> dict[str, np.ndarray]:
     found = {f"{name}/{field}": getattr(prediction, field) for field in ARRAYS}
+    found[f"{name}/distribution"] = np.array(type(prediction.distribution).__name__)
     for label, expert in prediction.experts.items():
         found |= _arrays(f"{name}/experts/{label}", expert)
         found[f"{name}/weights/{label}"] = prediction.weights[label]
@@ -102,4 +114,5 @@ def _prediction(name: str, arrays: Any, support: Support, case: Case) -> Predict
     parts = {n: _prediction(f"{name}/experts/{n}", arrays, support, case) for n in weights}
     about = (support, case.task, case.target, case.data.units[case.task])
     fields = (arrays[f"{name}/{field}"] for field in ARRAYS)
-    return Prediction(*about, *fields, experts=parts, weights=weights)
+    of = str(arrays[f"{name}/distribution"])
+    return Prediction(*about, *fields, experts=parts, weights=weights, distribution=KINDS[of])

@@ -1,4 +1,4 @@
-"""What is scored beside models: simple rules, and a fit that failed."""
+"""What is scored beside models: simple rules, rivals of counts, and a fit that failed."""
 
 from typing import Any
 
@@ -8,7 +8,9 @@ from mrgp.data import Observations
 from mrgp.datasets import Case
 from mrgp.evaluation import evaluate_quietly
 from mrgp.experiments.metering import metered
-from mrgp.experiments.scoring import NOISY, OF_MEANS, Scored, with_suffix
+from mrgp.experiments.risks import counts_about
+from mrgp.experiments.rivals import ModelSpec
+from mrgp.experiments.scoring import LATENT, NOISY, OF_MEANS, Scored, of_fields, plain, with_suffix
 from mrgp.prediction import Prediction
 from mrgp.selection.rules import RULES, View
 
@@ -39,6 +41,29 @@ def score_rule(name: str, case: Case) -> Scored:
             evaluate_quietly(_told(mean, *found.predict(mean.support)), mean.y), window
         )
     return Scored([row], costs, {NOISY: told}, {})
+
+
+def score_risk(spec: ModelSpec, case: Case, key: int) -> Scored:
+    """Score a rival of models of counts, as a model is scored.
+
+    >>> import mrgp
+    >>> cells = mrgp.intervals([0.0, 1.0], [1.0, 2.0])
+    >>> about = {"likelihood": mrgp.Poisson(), "exposure": [2.0, 2.0]}
+    >>> data = mrgp.Dataset([mrgp.Observations(cells, [4, 4], **about)])
+    >>> case = Case(data, cells, np.array([4.0, 4.0]), "source", "value", exposure=np.full(2, 2.0))
+    >>> found = score_risk(ModelSpec(recipe="rule", risk="painted"), case, 0)
+    >>> round(found.rows[0]["rmse"], 3)  # (4 + 1/2) / 2 x 2
+    0.5
+    """
+    risk, costs = metered(lambda: spec.risk_of(case.data, (case.target, case.task), key))
+    predictions = {LATENT: risk.rate(case.support)}
+    predictions[NOISY] = counts_about(predictions[LATENT], case.exposure)
+    row = plain(evaluate_quietly(predictions[NOISY], case.y))
+    if case.truth is not None:
+        del row["n"]
+        clean = plain(evaluate_quietly(predictions[LATENT], case.truth), "n", "mape")
+        row |= {f"{name}_clean": value for name, value in clean.items()}
+    return Scored([row | of_fields(case, risk.rate)], costs, predictions, {})
 
 
 def score_failure(case: Case, error: Exception) -> Scored:

@@ -28,6 +28,7 @@ from mrgp.gp.products import (
 from mrgp.gp.rates import (
     LinkedField,
     Places,
+    Pull,
     Scatter,
     Seen,
     Step,
@@ -65,6 +66,7 @@ __all__ = [
     "Natural",
     "Places",
     "Posterior",
+    "Pull",
     "QuadratureError",
     "Reading",
     "Readings",

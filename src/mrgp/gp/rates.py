@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from mrgp._linalg import gaussian_kl, inverse_lower, log_determinant, whitener
 from mrgp._types import AnyArray
-from mrgp.gp.chunks import map_rows, rows_at_a_time, sum_rows
+from mrgp.gp.chunks import map_rows, rows_at_a_time, sum_rows, sum_with_slopes
 from mrgp.gp.forms import for_each
 from mrgp.gp.products import nodes_of
 from mrgp.gp.readings import Kernels
@@ -55,6 +55,30 @@ Places = tuple[Array, ...]
 """The nodes x of regions, or what the GPs have there: `LinkedField.features`."""
 
 
+class Pull(NamedTuple):
+    """What q says of f, by features of nodes.
+
+    f has the mean `features @ mean`, and its covariance differs from the prior's by
+    `features @ change @ features.T`.
+
+    >>> Pull.of(Moments(jnp.ones(1), 0.25 * jnp.eye(1))).change.tolist()
+    [[-0.75]]
+    """
+
+    mean: Float[AnyArray, " m"]
+    change: Float[AnyArray, "m m"]
+
+    @classmethod
+    def of(cls, q: Moments) -> "Pull":
+        """Return it for white features."""
+        return cls(q.mean, q.covariance - jnp.eye(q.mean.shape[0]))
+
+    def coloured(self, whiten: Any) -> "Pull":
+        """Return it for features that are covariances with inducing variables."""
+        white = jax.scipy.linalg.block_diag(*whiten)
+        return Pull(white.T @ self.mean, white.T @ self.change @ white)
+
+
 class LinkedField(eqx.Module):
     """GPs at nodes given q of whitened inducing variables, and the field g(level + sum_q r_q f_q).
 
@@ -85,23 +109,33 @@ class LinkedField(eqx.Module):
 
         Inducing variables of all GPs are stacked, those of the first GP first.
         """
-        b, s, d = x.shape
         whiten = self.whiten if self.whiten is not None else self.whitened().whiten
+        crossed, own = self.crossed(ratio, x)
+        b, s, _ = x.shape
+        parts = jnp.split(crossed.reshape(b * s, -1), len(whiten), axis=1)
+        white = [part @ w.T for part, w in zip(parts, whiten, strict=True)]
+        return jnp.concatenate(white, 1).reshape(b, s, -1), own
+
+    def crossed(
+        self, ratio: Float[Array, " q"], x: Float[Array, "b s d"]
+    ) -> tuple[Float[Array, "b s m"], Float[Array, "b s s"]]:
+        """Return the covariance of sum_q r_q f_q at nodes with inducing variables, and its own."""
+        b, s, d = x.shape
         flat, parts, own = x.reshape(b * s, d), [], jnp.zeros(())
-        for kernel, white, r in zip(self.kernels, whiten, ratio, strict=True):
-            parts.append(r * kernel.cross(flat, self.locations) @ white.T)
+        for kernel, r in zip(self.kernels, ratio, strict=True):
+            parts.append(r * kernel.cross(flat, self.locations))
             own = own + r**2 * kernel.pair(x[:, :, None, :], x[:, None, :, :])
         return jnp.concatenate(parts, 1).reshape(b, s, -1), own
 
     def at_nodes(
-        self, q: Moments, alpha: Float[Array, "b s m"], own: Float[Array, "b s s"]
+        self, pull: Pull, features: Float[Array, "b s m"], own: Float[Array, "b s s"]
     ) -> tuple[Float[Array, "b s"], Float[Array, "b s s"]]:
         """Return mean and covariance among the nodes of each region, given their features."""
-        b, s, m = alpha.shape
+        b, s, m = features.shape
         # Prior and posterior together, at all nodes: one large product, and not many small ones.
-        change = alpha.reshape(b * s, m) @ (q.covariance - jnp.eye(m))
-        pairs = jnp.einsum("bsm,btm->bst", change.reshape(b, s, m), alpha)
-        return alpha @ q.mean, own + pairs
+        change = features.reshape(b * s, m) @ pull.change
+        pairs = jnp.einsum("bsm,btm->bst", change.reshape(b, s, m), features)
+        return features @ pull.mean, own + pairs
 
     def moments(
         self,
@@ -112,15 +146,14 @@ class LinkedField(eqx.Module):
         level: Float[Array, "b s"],
     ) -> tuple[Float[Array, " b"], Float[Array, " b"]]:
         """Return mean and variance of the field over regions."""
-        mean, covariance = self.at_nodes(q, *self.features(ratio, x))
+        mean, covariance = self.at_nodes(Pull.of(q), *self.features(ratio, x))
         return region_moments(self.link, weights, level + mean, covariance)
 
     def expected(
-        self, q: Moments, of: Scatter, ratio: Float[Array, " q"], places: Places, seen: Seen
+        self, pull: Pull, of: Scatter, features: tuple[Array, Array], seen: Seen
     ) -> Float[Array, ""]:
         """Return E_q[log p] of some rows of a source, weighted; rows of weight zero add nothing."""
-        alpha, own = places if len(places) == 2 else self.features(ratio, *places)
-        f, covariance = self.at_nodes(q, alpha, own)
+        f, covariance = self.at_nodes(pull, *features)
         counts, f = seen.phi > 0, seen.level + f
         some = jnp.where(counts[:, None], seen.weights, 1.0 / seen.weights.shape[1])
         some = some * jnp.where(counts, seen.scale, 1.0)[:, None]
@@ -138,13 +171,26 @@ class LinkedField(eqx.Module):
     def total(
         self, q: Moments, of: Scatter, ratio: Float[Array, " q"], places: Places, seen: Seen
     ) -> Float[Array, ""]:
-        """Return E_q[log p] of a source, so many rows at a time that memory is bounded."""
+        """Return E_q[log p] of a source, so many rows at a time that memory is bounded.
 
-        def of_rows(*parts: Array) -> Array:
-            where, rows = parts[: len(places)], Seen(*parts[len(places) :])
-            return self.expected(q, of, ratio, where, rows)
+        Its slopes by parameters come by covariances with inducing variables: to turn them white
+        would be most of the work.
+        """
+        whiten = self.whiten if self.whiten is not None else self.whitened().whiten
+        plain = LinkedField(self.kernels, self.locations, self.link, self.rule)
+        moving, still = eqx.partition(plain, eqx.is_inexact_array)
+        shared = (moving, Pull.of(q).coloured(whiten), ratio)
 
-        return sum_rows(of_rows, (*places, *seen), self._at_a_time(seen))
+        def of_rows(shared: Any, rows: Any, beside: Any) -> Array:
+            field, pull, ratio = eqx.combine(shared[0], still), *shared[1:]
+            level, scale, noise = rows
+            x, weights, y, phi, censored = beside
+            seen = Seen(weights, level, scale, y, noise, phi, censored)
+            return field.expected(pull, of, field.crossed(ratio, x), seen)
+
+        rows = (seen.level, seen.scale, seen.noise)
+        beside = (*places, seen.weights, seen.y, seen.phi, seen.censored)
+        return sum_with_slopes(of_rows, shared, rows, beside, self._at_a_time(seen))
 
     def slopes(
         self, q: Moments, of: Scatter, ratio: Float[Array, " q"], places: Places, seen: Seen
@@ -153,7 +199,8 @@ class LinkedField(eqx.Module):
 
         def of_rows(*parts: Array) -> tuple[Array, Moments]:
             where, rows = parts[: len(places)], Seen(*parts[len(places) :])
-            return jax.value_and_grad(lambda at: self.expected(at, of, ratio, where, rows))(q)
+            features = where if len(where) == 2 else self.features(ratio, *where)
+            return jax.value_and_grad(lambda q: self.expected(Pull.of(q), of, features, rows))(q)
 
         return sum_rows(of_rows, (*places, *seen), self._at_a_time(seen))
 

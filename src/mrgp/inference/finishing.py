@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from mrgp._types import to_numpy
-from mrgp.data import Dataset
+from mrgp.data import Dataset, cautions_of
 from mrgp.inference.fits import Fit, FitError, checksum_of, counts_of
 from mrgp.inference.lbfgs import LBFGS
 from mrgp.inference.loop import Optimum, Status
@@ -61,6 +61,7 @@ def finished(
         likelihoods={o.process: o.likelihood for o in data},
         spaces=data.spaces,
         exposed=tuple(o.process for o in data if o.exposure is not None),
+        doubts=cautions_of(data),
     )
 
 

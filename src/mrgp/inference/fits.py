@@ -77,7 +77,8 @@ class Fit(Learned):
     bound after each step of L-BFGS. For Adam it is the mean over each stretch of 50 steps, on
     minibatches their noisy estimate, with the bound of all the data at the end. `bounds` are the
     least and the greatest coordinates of the data's supports. `reasons` say why this recipe, where
-    it was chosen for the data. `spaces` are the inputs that are directions of one space.
+    it was chosen for the data. `spaces` are the inputs that are directions of one space. `doubts`
+    are what to be careful of in the data.
 
     >>> import mrgp
     >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5], name="tubes")
@@ -113,6 +114,7 @@ class Fit(Learned):
     likelihoods: dict[Process, Likelihood] = dataclasses.field(default_factory=dict)
     spaces: tuple[tuple[str, ...], ...] = ()
     exposed: tuple[Process, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

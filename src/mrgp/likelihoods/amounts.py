@@ -6,9 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
-from jaxtyping import Float
 
-from mrgp._types import AnyArray
 from mrgp.distributions import (
     GAMMAS,
     LOG_NORMALS,
@@ -17,13 +15,13 @@ from mrgp.distributions import (
     Pieces,
     log_moments,
 )
-from mrgp.likelihoods.likelihood import Domain, Rows, Values
+from mrgp.likelihoods.families import OfAmounts
+from mrgp.likelihoods.likelihood import Rows, Values
 from mrgp.likelihoods.noises import GAUSSIAN
-from mrgp.links import Scale
 
 
 @dataclasses.dataclass(frozen=True)
-class GammaValues:
+class GammaValues(OfAmounts):
     """Positive values with mean mu and a gamma distribution, whose shape is learned.
 
     Their standard deviation is mu / sqrt(shape).
@@ -34,27 +32,10 @@ class GammaValues:
     """
 
     name = "gamma"
-    conjugate = False
     own = "shape"
     distribution = GAMMAS
 
-    @property
-    def scale(self) -> Scale:
-        """The scale on which mu is Gaussian."""
-        return "log"
-
-    @property
-    def domain(self) -> Domain:
-        """Which values there are."""
-        return "positive"
-
-    def log_prob(self, y: Rows, mu: Rows, noise: Rows) -> Values:
-        """Return the log density."""
-        return self.expected_log_prob(y, jnp.log(jnp.asarray(mu)), jnp.zeros(()), noise)
-
-    def expected_log_prob(
-        self, y: Rows, mean: Rows, variance: Float[AnyArray, "*n"], noise: Rows
-    ) -> Values:
+    def expected_log_prob(self, y: Rows, mean: Rows, variance: Rows, noise: Rows) -> Values:
         """Return the expectation, with E[1 / mu] that of a log-normal."""
         y, k = jnp.asarray(y), jnp.asarray(noise)
         inverse = jnp.exp(0.5 * jnp.asarray(variance) - mean)
@@ -67,7 +48,7 @@ class GammaValues:
 
 
 @dataclasses.dataclass(frozen=True)
-class LogNormalValues:
+class LogNormalValues(OfAmounts):
     """Positive values with mean mu whose logarithm is Gaussian, of a variance that is learned.
 
     >>> one = np.ones(1)
@@ -76,27 +57,10 @@ class LogNormalValues:
     """
 
     name = "log_normal"
-    conjugate = False
     own = "log_variance"
     distribution = LOG_NORMALS
 
-    @property
-    def scale(self) -> Scale:
-        """The scale on which mu is Gaussian."""
-        return "log"
-
-    @property
-    def domain(self) -> Domain:
-        """Which values there are."""
-        return "positive"
-
-    def log_prob(self, y: Rows, mu: Rows, noise: Rows) -> Values:
-        """Return the log density."""
-        return self.expected_log_prob(y, jnp.log(jnp.asarray(mu)), jnp.zeros(()), noise)
-
-    def expected_log_prob(
-        self, y: Rows, mean: Rows, variance: Float[AnyArray, "*n"], noise: Rows
-    ) -> Values:
+    def expected_log_prob(self, y: Rows, mean: Rows, variance: Rows, noise: Rows) -> Values:
         """Return the expectation, in closed form."""
         logs, noise = jnp.log(jnp.asarray(y)), jnp.asarray(noise)
         return GAUSSIAN.expected_log_prob(logs, mean - 0.5 * noise, variance, noise) - logs

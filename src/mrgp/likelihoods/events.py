@@ -5,9 +5,8 @@ from typing import Any
 
 import jax.numpy as jnp
 from jax.scipy.special import gammaln, log_ndtr
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
-from mrgp._types import AnyArray
 from mrgp.distributions import (
     COUNTS,
     LOG_NORMALS,
@@ -15,12 +14,13 @@ from mrgp.distributions import (
     Parts,
     Pieces,
 )
+from mrgp.likelihoods.families import OfCounts
 from mrgp.likelihoods.likelihood import Domain, Rows, Values, by_quadrature
 from mrgp.links import Scale
 
 
 @dataclasses.dataclass(frozen=True)
-class Poisson:
+class Poisson(OfCounts):
     """Counts whose variance is their mean mu: cases, births, collisions, photons.
 
     `bound="jensen"` takes the expectation of log mu over a region from below, so that the bound of
@@ -36,31 +36,13 @@ class Poisson:
 
     bound: str = "matched"
     name = "poisson"
-    conjugate = False
     own = None
-    distribution = COUNTS
 
     def __post_init__(self) -> None:
         if self.bound not in ("matched", "jensen"):
             raise ValueError(f"Poisson: bound= is 'matched' or 'jensen'; got {self.bound!r}.")
 
-    @property
-    def scale(self) -> Scale:
-        """The scale on which mu is Gaussian."""
-        return "log"
-
-    @property
-    def domain(self) -> Domain:
-        """Which values there are."""
-        return "count"
-
-    def log_prob(self, y: Rows, mu: Rows, noise: Rows) -> Values:
-        """Return y log mu - mu - log y!."""
-        return self.expected_log_prob(y, jnp.log(jnp.asarray(mu)), jnp.zeros(()), noise)
-
-    def expected_log_prob(
-        self, y: Rows, mean: Rows, variance: Float[AnyArray, "*n"], noise: Rows
-    ) -> Values:
+    def expected_log_prob(self, y: Rows, mean: Rows, variance: Rows, noise: Rows) -> Values:
         """Return y E[log mu] - E[mu] - log y!."""
         y = jnp.asarray(y)
         return y * mean - jnp.exp(mean + 0.5 * jnp.asarray(variance)) - gammaln(y + 1.0)
@@ -72,7 +54,7 @@ class Poisson:
 
 
 @dataclasses.dataclass(frozen=True)
-class NegativeBinomial:
+class NegativeBinomial(OfCounts):
     """Counts that vary more than Poisson's: variance mu + mu^2 / r, with the dispersion r learned.
 
     >>> import numpy as np
@@ -82,23 +64,7 @@ class NegativeBinomial:
     """
 
     name = "negative_binomial"
-    conjugate = False
     own = "dispersion"
-    distribution = COUNTS
-
-    @property
-    def scale(self) -> Scale:
-        """The scale on which mu is Gaussian."""
-        return "log"
-
-    @property
-    def domain(self) -> Domain:
-        """Which values there are."""
-        return "count"
-
-    def log_prob(self, y: Rows, mu: Rows, noise: Rows) -> Values:
-        """Return the log probability of a count."""
-        return self._log_prob(jnp.asarray(y), jnp.log(jnp.asarray(mu)), jnp.asarray(noise))
 
     def expected_log_prob(self, y: Rows, mean: Rows, variance: Rows, noise: Rows) -> Values:
         """Return the expectation over log mu ~ N(mean, variance), by quadrature."""

@@ -16,8 +16,8 @@ from mrgp.distributions import (
     Parts,
     Pieces,
 )
-from mrgp.likelihoods.likelihood import Domain, Rows, Values, by_quadrature
-from mrgp.links import Scale
+from mrgp.likelihoods.families import OfReals
+from mrgp.likelihoods.likelihood import Rows, Values, by_quadrature
 
 RARE = 46.0
 MIXED = 0.6
@@ -25,7 +25,7 @@ LOGS = (-40.0, 4.0, 0.5)
 
 
 @dataclasses.dataclass(frozen=True)
-class Gaussian:
+class Gaussian(OfReals):
     """Values with independent Gaussian noise: y = mu + N(0, s2).
 
     >>> one = np.ones(1)
@@ -36,18 +36,6 @@ class Gaussian:
 
     name = "gaussian"
     conjugate = True
-    own = "noise_variance"
-    distribution = GAUSSIANS
-
-    @property
-    def scale(self) -> Scale:
-        """The scale on which mu is Gaussian."""
-        return "real"
-
-    @property
-    def domain(self) -> Domain:
-        """Which values there are."""
-        return "real"
 
     def log_prob(self, y: Rows, mu: Rows, noise: Rows) -> Values:
         """Return log N(y | mu, s2)."""
@@ -75,7 +63,7 @@ class Gaussian:
 
 
 @dataclasses.dataclass(frozen=True)
-class StudentT:
+class StudentT(OfReals):
     """Values with heavy-tailed noise, by whose few outliers the field is not moved.
 
     `degrees` are those of freedom, above 2; the noise variance that is learned is the square of
@@ -89,23 +77,11 @@ class StudentT:
     degrees: float = 4.0
     name = "student_t"
     conjugate = False
-    own = "noise_variance"
-    distribution = GAUSSIANS
 
     def __post_init__(self) -> None:
         if not 2 < float(self.degrees) < np.inf:
             raise ValueError(f"StudentT: degrees must exceed 2; got {self.degrees!r}.")
         object.__setattr__(self, "degrees", float(self.degrees))
-
-    @property
-    def scale(self) -> Scale:
-        """The scale on which mu is Gaussian."""
-        return "real"
-
-    @property
-    def domain(self) -> Domain:
-        """Which values there are."""
-        return "real"
 
     def log_prob(self, y: Rows, mu: Rows, noise: Rows) -> Values:
         """Return the log density of Student's t."""

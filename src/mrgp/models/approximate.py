@@ -4,6 +4,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from mrgp.data import Dataset, Records
 from mrgp.models.contract import Model
+from mrgp.parameters import Parameter
 
 
 @runtime_checkable
@@ -38,6 +39,14 @@ class Approximate(Model, Protocol):
         """Return how many rows will do to begin with, where all of them are much work."""
         ...
 
+    def left_open(self) -> tuple[Parameter, ...]:
+        """Return positive parameters that few values leave open, and that the field grows with."""
+        ...
+
+    def grown(self, share: float) -> Any:
+        """Return the approximation that so many times as many rows would have, about."""
+        ...
+
     def kept(self, found: Any, rows: Any) -> Any:
         """Return an approximation without the rows that only fill a size."""
         ...
@@ -55,7 +64,8 @@ def refuse_likelihoods(data: Dataset, name: str) -> None:
         if not o.likelihood.conjugate:
             reason = (
                 f"the likelihood {o.likelihood.name!r} has no Gaussian posterior, and the model is"
-                ' solved in closed form. Use MRGP, or likelihood="gaussian"'
+                " solved in closed form. Use MRGP (for counts of several tasks MRGPRN with"
+                ' kernel_w="constant"), or likelihood="gaussian"'
             )
         elif o.censored is not None:
             reason = (

@@ -18,6 +18,7 @@ from mrgp.gp import (
     Moments,
     Natural,
     Places,
+    Pull,
     Scatter,
     Seen,
     Step,
@@ -124,6 +125,18 @@ class Linked(eqx.Module, PlainModel):
         work = nodes * (len(self.kernels) * self.locations.raw.shape[0]) ** 2
         return int(count * LITTLE / work) if work > MUCH else None
 
+    def left_open(self) -> tuple[Parameter, ...]:
+        """Return the variances of kernels."""
+        return tuple(p for name, p in self.named().items() if name.endswith(".variance"))
+
+    def grown(self, share: float) -> Natural | None:
+        """Return the posterior with what data say counted so many times."""
+        found = self.approximation
+        if found is None:
+            return None
+        prior = np.eye(len(found.shift))
+        return Natural(share * found.shift, prior + share * (found.precision - prior))
+
     def kept(self, found: Natural, rows: Any) -> Natural:
         """Return the posterior as it is: it has no rows."""
         return found
@@ -205,7 +218,7 @@ class Linked(eqx.Module, PlainModel):
         n, s, d = x.shape
         together = x.reshape(1, n * s, d)
         features = model.field.features(model.readout.ratio(None, task), together)
-        mean, covariance = model.field.at_nodes(q, *features)
+        mean, covariance = model.field.at_nodes(Pull.of(q), *features)
         mean, covariance = node_moments(model.link, model.level(together, task) + mean, covariance)
         bias = jnp.asarray(model.bias(source))
         pairs = covariance.reshape(n, s, n, s)

@@ -7,12 +7,13 @@ import numpy as np
 from mrgp.data import Dataset, Scaling, as_seed
 from mrgp.gp import Inducing, start_locations
 from mrgp.kernels import Kernel, has_white
-from mrgp.links import Link
+from mrgp.links import Link, inverse, slope
 from mrgp.parameters import Parameter
 from mrgp.supports import Rule
 
 FEW, MANY = 150, 300
 MOST_NODES = 2000
+SPREAD = 0.7
 SERVED: dict[str, tuple[Link, ...]] = {
     "real": ("identity", "log", "square"),
     "log": ("log", "square"),
@@ -70,6 +71,28 @@ def level_of(data: Dataset) -> float:
     # Half an event more: nothing was ever seen of what has not happened yet.
     level = max(counted, 0.5) / possible
     return float(np.clip(level, 0.0, 1 - 0.5 / possible)) if share else level
+
+
+def start_of_field(link: Link, level: float) -> tuple[float, float]:
+    """Return where f starts for a field of some level, and how far f may well vary.
+
+    >>> start, spread = start_of_field("log", 1.0)
+    >>> start == -0.5 * spread**2  # the mean of exp(f) is 1
+    True
+    """
+    spread = SPREAD * level / slope(link, level)
+    return inverse(link, level) - (0.5 * spread**2 if link == "log" else 0.0), spread
+
+
+def refuse_closed_form(method: str, link: Link, name: str) -> None:
+    """Refuse methods that need values of one linear predictor (theory 11.5).
+
+    >>> refuse_closed_form("exact", "log", "MRGP")
+    """
+    if method in ("collapsed", "markov"):
+        raise ValueError(
+            f"{name}: method={method!r} has no closed form for link={link!r}; leave method= out."
+        )
 
 
 def linked_locations(

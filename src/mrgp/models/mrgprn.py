@@ -20,6 +20,7 @@ from mrgp.kernels import (
     has_white,
     single_kernels,
 )
+from mrgp.links import Link
 from mrgp.models.along import along_time
 from mrgp.models.answers import as_arrays
 from mrgp.models.approximate import refuse_likelihoods
@@ -27,6 +28,14 @@ from mrgp.models.arguments import check_choices, check_kernels, check_rule, chec
 from mrgp.models.contract import Fitted, PlainRecipe, Sketch
 from mrgp.models.factors import Factors, prior_q, spread_q, trained_q
 from mrgp.models.linear import LinearModel
+from mrgp.models.linked import Linked
+from mrgp.models.linking import (
+    level_of,
+    link_of,
+    linked_locations,
+    refuse_closed_form,
+    start_of_field,
+)
 from mrgp.models.mrgp import exact_is_cheap
 from mrgp.models.network import Network, Schedule
 from mrgp.models.noise import Diagonal
@@ -35,6 +44,7 @@ from mrgp.parameters import (
     LogNormal,
     Normal,
     Parameter,
+    fixed,
     positive,
     real,
     stretched,
@@ -70,7 +80,8 @@ class MRGPRN(PlainRecipe):
     posterior is a mixture of `components` Gaussians, its entropy bounded after Bhattacharyya, or
     as in the paper (`entropy="paper"`); each is a product over latent functions and weights, or,
     with `coupled=True`, keeps the covariances among latent functions and among the weights of a
-    task. `schedule="noise-last"` holds the noises until the rest is fitted.
+    task. `schedule="noise-last"` holds the noises until the rest is fitted. `link` is as in `MRGP`,
+    for constant weights: tasks are then g(sum_q W_pq f_q), and regions average that.
 
     >>> MRGPRN(latents=2).positive
     False
@@ -90,9 +101,11 @@ class MRGPRN(PlainRecipe):
     method: str = "auto"
     priors: bool = True
     quadrature: Any = DEFAULT_RULE
+    link: str = "auto"
 
     def __post_init__(self) -> None:
         check_choices(self, mean=Mean, method=Method, entropy=EntropyBound, schedule=Schedule)
+        check_choices(self, link=Literal["auto", Link])
         if self.latents is not None:
             check_whole(self, "latents")
         check_whole(self, "components")
@@ -162,17 +175,62 @@ class MRGPRN(PlainRecipe):
         """Return how many latent functions the tasks of a dataset share."""
         return self.latents or min(len(data.tasks), MOST_LATENTS)
 
+    def frame(self, data: Dataset) -> Frame:
+        """Centre inputs, and values where tasks have no link."""
+        return Frame.of(data, shifted=self._link(data) == "identity")
+
+    def _link(self, data: Dataset) -> Link:
+        """Return the link of the tasks; where weights vary, there is none."""
+        if self.kernel_w == "constant":
+            link = link_of(self.link, data)
+            if link == "identity":
+                refuse_likelihoods(data, "MRGPRN")
+            return link
+        refuse_likelihoods(data, "MRGPRN")
+        if self.link not in ("auto", "identity"):
+            raise ValueError(
+                f"MRGPRN: link={self.link!r} is for constant weights; give kernel_w="
+                '"constant", or positive=True for weights that are.'
+            )
+        return "identity"
+
     @float64
     def build(
         self, data: Dataset, key: Any = 0, frame: Frame | None = None
-    ) -> Network | LinearModel:
+    ) -> Network | LinearModel | Linked:
         """Make the model for a dataset, with starting values and priors."""
-        frame = frame or Frame.of(data)
+        link, frame = self._link(data), frame or self.frame(data)
+        if link != "identity":
+            return self._linked(data, frame, link, key)
         linear = self._linear(data, frame, as_seed(key))
-        refuse_likelihoods(data, "MRGPRN")
         if self.kernel_w == "constant":
             return linear
         return self._network(data, linear, frame, as_seed(key))
+
+    def _linked(self, data: Dataset, frame: Frame, link: Link, key: Any) -> Linked:
+        """Make the model of constant weights behind a link."""
+        refuse_closed_form(self.method, link, "MRGPRN")
+        latents = self.latents_of(data)
+        kernels = self._kernels_f(latents, frame.geometry)
+        started = [start_of_field(link, level_of(data.select(task=t))) for t in data.tasks]
+        mean, spread = (np.array(part) for part in zip(*started, strict=True))
+        mean = fixed(np.zeros(len(mean))) if self.mean == "zero" else real(mean, scale=spread)
+        every = self.quadrature if self.method == "exact" else None
+        return Linked(
+            kernels=kernels,
+            locations=linked_locations(
+                self.inducing_f, data, frame.scaling, unwrap(kernels[0]), key, every
+            ),
+            readout=Mixed(
+                self._start_weights(len(data.tasks), latents), Levels(mean, spread, data.tasks)
+            ),
+            noise=Diagonal.of(data, frame.scaling, self.priors),
+            link=link,
+            likelihoods=tuple(o.likelihood for o in data),
+            processes=data.processes,
+            inputs=data.inputs,
+            rule=self.quadrature,
+        )
 
     def _linear(self, data: Dataset, frame: Frame, seed: int) -> LinearModel:
         latents = self.latents_of(data)

@@ -125,6 +125,13 @@ class Sited(eqx.Module, PlainModel):
         """Return None: sites of all rows go together."""
         return None
 
+    def left_open(self) -> tuple[Parameter, ...]:
+        """Return none: values on a line tell them as Gaussian ones do."""
+        return ()
+
+    def grown(self, share: float) -> None:
+        """Return nothing: every row has a site of its own."""
+
     def kept(self, found: SiteTerms, rows: Any) -> SiteTerms:
         """Return the sites of some rows."""
         return jax.tree.map(lambda leaf: leaf[rows], found)

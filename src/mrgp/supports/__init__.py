@@ -7,6 +7,7 @@ from mrgp.supports.congruence import Shapes, congruent, shared_places
 from mrgp.supports.covariates import Column, Field, Grid, extend_all, same_fields
 from mrgp.supports.geometry import Geometry, bounds_of
 from mrgp.supports.lattices import Lattice, lattice_of
+from mrgp.supports.places import place_in_words
 from mrgp.supports.polygons import Polygons, polygons
 from mrgp.supports.product import Products, product
 from mrgp.supports.quadrature import DEFAULT_RULE, GaussLegendre, Midpoint, Rule, Sobol, along
@@ -58,6 +59,7 @@ __all__ = [
     "nodes",
     "number_values",
     "overlap_clusters",
+    "place_in_words",
     "points",
     "polygons",
     "product",
