@@ -24,6 +24,7 @@ NAMES = (
     "svgp_scale",
     "predict_million",
     "clusters_million",
+    "keeping_up",
 )
 CORES = 2
 BUSY = 0.5
