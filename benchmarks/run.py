@@ -25,6 +25,7 @@ NAMES = (
     "counts",
     "predict_million",
     "clusters_million",
+    "keeping_up",
 )
 CORES = 2
 BUSY = 0.5

@@ -86,13 +86,13 @@ def test_means_are_of_the_values_held_out_at_the_hours_that_have_one():
 
 
 def test_windows_leave_out_hours_without_a_value():
-    from mrgp.datasets.gauntlet import _case
+    from mrgp.datasets.gauntlet import case_of
 
     x = np.array([[h, e] for e in (0.0, 1.0, 2.0, 3.0) for h in range(4)])
     y = np.arange(16.0)
     y[8] = np.nan
     seen = mrgp.Observations(mrgp.points(x, inputs=("time", "east")), y)
-    case = _case(
+    case = case_of(
         mrgp.Dataset([seen]), x[:, 1] >= 2, 4.0, {"kind": np.array(list("aaaabbbbccccdddd"))}
     )
     day = case.means["day"]

@@ -221,6 +221,42 @@ def test_a_sweep_of_the_smoother_is_the_prediction_one_by_one():
     assert state.sweep(solver.kernels, ratio, RUNNING, solver.rule) is None
 
 
+AFTER = {
+    "instants": at([[0.0, 5.0], [0.3, 5.0], [1.0, 9.5]]),
+    "windows": over((0.0, 0.0, 5.0, 7.0), (0.5, 2.5, 6.0, 6.0), (0.3, 0.3, 5.5, 9.0)),
+    "nodes": mrgp.nodes([[[1.0, 5.0], [1.0, 6.0]], [[0.4, 7.0], [1.6, 7.0]]], inputs=NAMES),
+    "totals": mrgp.boxes([[0.0, 5.0]], [[2.0, 8.0]], kind="sum", inputs=NAMES),
+}
+
+
+def assert_forecast(recipe, data, ratio, asked):
+    """Compare what the last state says after all data with the posterior of all of them."""
+    _, markov, records, scaling = built(recipe, data)
+    state = to_numpy(eqx.filter_jit(markov.condition)(records))
+    solver, asked = to_numpy(unwrap(markov.solver)), asked.shift(scaling.centre)
+    mean, covariance = state.forecast(solver.kernels, ratio, asked, solver.rule, joint=True)
+    every = eqx.filter_jit(solver.predict)(state, jnp.asarray(ratio), as_arrays(asked), True)
+    np.testing.assert_allclose(mean, every[0], atol=1e-8)
+    np.testing.assert_allclose(covariance, every[1], atol=1e-8)
+    _, variance = state.forecast(solver.kernels, ratio, asked, solver.rule)
+    np.testing.assert_allclose(variance, np.diag(covariance), atol=1e-8)
+    assert state.forecast(solver.kernels, ratio, SITES.shift(scaling.centre), solver.rule) is None
+
+
+@pytest.mark.parametrize("name", rest_thorough(AFTER, "windows"))
+def test_the_last_state_says_of_later_times_what_all_data_say(name):
+    data = mrgp.Dataset([source(SITES, 0, "a", gaps=True), source(RUNNING, 1, "b")])
+    assert_forecast(mrgp.MRGP(NETWORK), data, np.array([0.6]), AFTER[name])
+
+
+@pytest.mark.thorough
+def test_the_last_states_of_two_functions_say_it_too():
+    data = mrgp.Dataset([source(SITES, 0, "a", "no2"), source(CELLS, 1, "b", "pm10")])
+    kernels = [SPACE * TIMES["Matern12"] + COMMON, SPACE * TIMES["Matern52"]]
+    recipe = mrgp.MRGPRN(latents=2, kernel_f=kernels, kernel_w="constant")
+    assert_forecast(recipe, data, np.array([1.0, 0.6]), AFTER["windows"])
+
+
 @pytest.mark.thorough
 def test_a_long_run_with_little_noise_keeps_its_covariances():
     """Filter 48 sites by the hour with a noise of 1 against 600."""

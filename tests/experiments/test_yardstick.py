@@ -45,6 +45,14 @@ def test_margins_are_against_the_best_rule_of_each_score_and_the_one_picked():
     assert compare_with_rules([r for r in ROWS if r["model"] == "auto"], [], RULE_NAMES) == []
 
 
+def test_margins_are_of_folds_where_these_are_what_is_repeated():
+    folds = [
+        {("fold" if name == "start" else name): value for name, value in r.items()} for r in ROWS
+    ]
+    found, plain = (compare_with_rules(rows, [], RULE_NAMES) for rows in (folds, ROWS))
+    assert margins_table(found) == margins_table(plain)
+
+
 def test_verdicts_count_sets_and_structure():
     about = verdicts(compare_with_rules(ROWS, COSTS, RULE_NAMES))["auto"]
     assert about["sets"] == 2

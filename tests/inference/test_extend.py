@@ -4,11 +4,18 @@ import numpy as np
 import pytest
 
 import mrgp
+from groups import rest_thorough
 
 NAMES = ("east", "time")
 KERNEL = mrgp.Matern32(2.0, dims="east") * mrgp.Matern12(3.0, dims="time")
 QUICK = mrgp.LBFGS(max_steps=1, starts=1, candidates=0)
 AT = mrgp.boxes([[0.0, 1.5], [0.4, 2.0]], [[0.0, 1.5], [0.4, 6.0]], inputs=NAMES)
+
+AHEAD = mrgp.boxes(
+    [[0.0, 9.0], [0.5, 10.0], [0.0, 9.5], [1.0, 12.0]],
+    [[0.0, 9.0], [0.5, 10.0], [2.0, 9.5], [1.0, 15.0]],
+    inputs=NAMES,
+)
 
 
 def truth(x):
@@ -60,10 +67,13 @@ def test_further_values_are_conditioning_on_all(along, name):
     assert longer.parameters().keys() == along.parameters().keys()
 
 
-def assert_same(one, two):
-    a, b = (mrgp.predict(fit, AT) for fit in (one, two))
-    np.testing.assert_allclose(a.mean, b.mean, atol=1e-8)
-    np.testing.assert_allclose(a.variance, b.variance, atol=1e-8)
+def assert_same(one, two, joint=False):
+    for support in (AT, AHEAD):
+        a, b = (mrgp.predict(fit, support, joint=joint) for fit in (one, two))
+        np.testing.assert_allclose(a.mean, b.mean, atol=1e-8)
+        np.testing.assert_allclose(a.variance, b.variance, atol=1e-8)
+        if joint:
+            np.testing.assert_allclose(a.covariance, b.covariance, atol=1e-8)
 
 
 def test_a_window_that_opened_before_the_last_time_is_filtered_from_there(along):
@@ -82,6 +92,57 @@ def test_one_hour_after_another_is_all_at_once(along):
     assert_same(hour_by_hour, along.extend(mrgp.Dataset([sites([4, 5])])))
     assert hour_by_hour.counts["sites", "value"] == (11, 1)
     assert hour_by_hour.counts["cells", "value"] == along.counts["cells", "value"]
+
+
+@pytest.fixture
+def filtered_once(monkeypatch):
+    """Fail where all values are conditioned on again."""
+
+    def again(*_):
+        raise AssertionError("all values were conditioned on again")
+
+    monkeypatch.setattr("mrgp.inference.finishing.conditioned", again)
+
+
+LOCAL = mrgp.White(0.5, dims="east") * mrgp.Matern12(9.0, dims="time")
+LATER = {
+    "hours": [sites(range(4, 7), missing=[0])],
+    "the last time itself": [sites([4.0], places=(0.3,)), windows([4.0])],
+    "a new site, and irregular times": [sites([4.0, 4.7, 6.2], places=(0.0, 0.5))],
+    "windows": [windows([4.0, 5.0, 6.0])],
+    "windows elsewhere": [windows([4.5], width=1.0), sites([5.0])],
+}
+
+
+@pytest.fixture(scope="module", params=rest_thorough(["plain", "network"], "network"))
+def hourly(request):
+    kernel = (
+        KERNEL if request.param == "plain" else KERNEL + LOCAL + mrgp.Matern32(4.0, dims="time")
+    )
+    first = mrgp.Dataset([sites(range(4), missing=[3]), windows([0, 2])])
+    return mrgp.fit(mrgp.MRGP(kernel, method="markov"), first, optimiser=QUICK, progress=None)
+
+
+@pytest.mark.parametrize("name", rest_thorough(LATER, "windows"))
+def test_later_values_are_filtered_from_the_last_time_on(hourly, name, filtered_once, monkeypatch):
+    longer = hourly.extend(mrgp.Dataset(LATER[name]))
+    monkeypatch.undo()
+    assert_same(longer, hourly.condition(longer.kept_data()), joint=True)
+
+
+def test_a_saved_fit_goes_on(hourly, filtered_once, tmp_path):
+    mrgp.save(hourly, tmp_path / "fit")
+    more = mrgp.Dataset([sites([4.0, 5.0])])
+    assert_same(mrgp.load(tmp_path / "fit").extend(more), hourly.extend(more))
+
+
+def test_hours_with_other_numbers_of_values_share_a_program(hourly, compiled):
+    longer = hourly.extend(mrgp.Dataset([sites([5.0])]))
+    mrgp.predict(longer, mrgp.points([[0.0, 6.0], [0.0, 7.0]], inputs=NAMES))
+    compiled.clear()
+    longer = longer.extend(mrgp.Dataset([sites([6.0], missing=[0])]))
+    mrgp.predict(longer, mrgp.points([[0.0, 7.0], [0.0, 8.0]], inputs=NAMES))
+    assert compiled == []
 
 
 def test_exact_fits_are_extended_too(along):

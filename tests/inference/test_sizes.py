@@ -15,20 +15,6 @@ QUICK = mrgp.LBFGS(max_steps=3, starts=1, candidates=0)
 FILLED = ("exact", "affine", "collapsed", "vbagg", "linear network", "network")
 
 
-@pytest.fixture
-def compiled():
-    """Return the names of programs compiled, as they come."""
-    names = []
-
-    def listen(event, _duration, **given):
-        if event.endswith("backend_compile_duration"):
-            names.append(given.get("fun_name"))
-
-    jax.monitoring.register_event_duration_secs_listener(listen)
-    yield names
-    jax.monitoring.unregister_event_duration_listener(listen)
-
-
 def problem_of(name, **options):
     recipe, data = zoo.RECIPES[name]
     return Problem.of(recipe, data(), **options)

@@ -16,7 +16,9 @@ from mrgp.supports.quadrature import mesh
 
 KERNELS = ("kernel", "kernel_f", "kernel_w", "kernel_base", "kernel_deep")
 Stationary = Literal["RBF", "Matern12", "Matern32", "Matern52", "RationalQuadratic"]
-Other = Literal["Polynomial", "ArcCosine", "SpectralMixture", "Periodic", "Linear", "Constant"]
+Other = Literal[
+    "Polynomial", "ArcCosine", "SpectralMixture", "Periodic", "Linear", "Constant", "White"
+]
 KernelName = Literal[Stationary, Other]
 
 

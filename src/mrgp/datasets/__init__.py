@@ -9,6 +9,7 @@ from mrgp.datasets.gauntlet import gauntlet, gauntlet_starts
 from mrgp.datasets.laqn import laqn
 from mrgp.datasets.loaded import Loaded
 from mrgp.datasets.london import london_folds, london_no2
+from mrgp.datasets.london_year import london_year, london_year_folds
 from mrgp.datasets.recorded import folds, inter_task, inter_task_laqn, laqn_sites, window_means
 from mrgp.datasets.simulators import (
     biased,
@@ -48,6 +49,8 @@ __all__ = [
     "laqn_sites",
     "london_folds",
     "london_no2",
+    "london_year",
+    "london_year_folds",
     "mcmc_dependent",
     "mixing",
     "outliers",

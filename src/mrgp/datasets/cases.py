@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 
 from mrgp.data import Dataset, Observations
 from mrgp.selection.comparing import split
-from mrgp.supports import Support
+from mrgp.supports import Nodes, Points, Support
 
 VARIABLE = "MRGP_DATA"
 
@@ -65,6 +65,34 @@ class Case:
             likelihood = self.data[self.target, self.task].likelihood
             about |= {"likelihood": likelihood, "exposure": self.exposure}
         return Observations(self.support, self.y, **about)
+
+    @property
+    def bare(self) -> "Case":
+        """The case without the covariates of points and nodes.
+
+        >>> from mrgp.datasets import dependent
+        >>> dependent(seed=0).bare.data.covariates is None
+        True
+        """
+
+        def of(seen: Observations) -> Observations:
+            return seen.replace(support=_bare(seen.support))
+
+        means = {name: of(mean) for name, mean in self.means.items()}
+        data, support = Dataset(map(of, self.data)), _bare(self.support)
+        return dataclasses.replace(self, data=data, support=support, means=means)
+
+
+def _bare(support: Support) -> Support:
+    """Return points or nodes without their covariates, whose columns come last."""
+    if not support.covariates:
+        return support
+    if not isinstance(support, Points | Nodes):
+        raise ValueError(f"covariates = false is for points and nodes; got {support!r}.")
+    count = support.dimension - sum(len(field.names) for field in support.covariates)
+    x, inputs = np.asarray(support.x)[..., :count], support.input_names[:count]
+    axes = support.axes and support.axes[:count]
+    return dataclasses.replace(support, x=x, inputs=inputs, axes=axes, covariates=None)
 
 
 @dataclasses.dataclass(frozen=True)

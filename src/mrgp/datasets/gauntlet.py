@@ -1,6 +1,7 @@
 """Sets of data that nothing was tuned on, real and simulated: a quarter of the places held out."""
 
 import dataclasses
+import datetime
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +10,9 @@ import numpy as np
 from jaxtyping import Bool
 
 from mrgp.data import Dataset, Observations
-from mrgp.datasets.cases import Recording, check_name, data_file, hold_out, measured
+from mrgp.datasets.cases import Recording, check_name, hold_out, measured
 from mrgp.datasets.fusion import cells, monitors
-from mrgp.datasets.loaded import need
-from mrgp.datasets.london import block_means, in_kilometres
+from mrgp.datasets.london import block_means, hourly_no2, in_kilometres
 from mrgp.datasets.worlds import WORLDS
 from mrgp.supports import Support, nodes, with_common_tables, with_rows
 
@@ -63,11 +63,11 @@ def gauntlet(start: str, world: str, disguised: bool = False) -> Recording:
         made = _seus(int(start), SEUS[world])
     else:
         found = WORLDS[world](np.random.default_rng([int(start), zlib.crc32(world.encode())]))
-        made = _case(found.data, found.held, found.day)
+        made = case_of(found.data, found.held, found.day)
     return disguise(made) if disguised else made
 
 
-def _case(
+def case_of(
     data: Dataset,
     held: Bool[np.ndarray, " n"],
     day: float | None = None,
@@ -123,20 +123,8 @@ def _means(gone: Observations, length: float) -> Observations:
 
 def _london(start: str, days: int, blocks: bool) -> Recording:
     """Return hourly NO2 of sites that are nearly complete, with their types."""
-    import pandas as pd
-
-    need("pyarrow", "Parquet files")
-    table: Any = pd.read_parquet(data_file("laqn_2022/no2_2022_hourly.parquet"))
-    begin = pd.Timestamp(f"2022-{start}")
-    hours = (table["time"] - begin) / pd.Timedelta("1h")
-    table = table.assign(time=hours, site=table["site"].astype(str))
-    table = table[(hours >= 0) & (hours < 24 * days)]
-    places: Any = pd.read_csv(data_file("laqn_2022/laqn_site_metadata.csv"))
-    columns = {"@Longitude": "lon", "@Latitude": "lat", "@SiteType": "type"}
-    places = places.set_index("@SiteCode")[list(columns)].rename(columns=columns)
-    table = table.join(places, on="site").dropna()
-    count = table.groupby("site")["no2"].transform("size")
-    table = table[count >= COMPLETE * 24 * days].sort_values(["site", "time"], kind="stable")
+    day = datetime.date.fromisoformat(f"2022-{start}").timetuple().tm_yday
+    table = hourly_no2(day, days, COMPLETE)
     rng = np.random.default_rng(zlib.crc32(start.encode()))
     sites = rng.permutation(np.unique(table["site"]))
     apart = sites[: len(sites) // 3] if blocks else sites[MOST_SITES if days > 3 else len(sites) :]
@@ -147,14 +135,14 @@ def _london(start: str, days: int, blocks: bool) -> Recording:
         seen.append(block_means(table[table["site"].isin(apart)]))
     kept = sites[~np.isin(sites, apart)]
     held = hourly["site"].isin(kept[: round(len(kept) / 4)]).to_numpy()
-    return _case(Dataset(seen), held, 24.0, {"type": hourly["type"].to_numpy(str)})
+    return case_of(Dataset(seen), held, 24.0, {"type": hourly["type"].to_numpy(str)})
 
 
 def _seus(split: int, others: tuple[str, ...]) -> Recording:
     """Hold the monitors of two of the eight folds out, beside grids."""
     seen, fold = monitors()
     grids = [cells(THIN[name], aod=name == "modis") for name in others]
-    return _case(Dataset([seen, *grids]), np.isin(fold, (2 * split, 2 * split + 1)), windows=True)
+    return case_of(Dataset([seen, *grids]), np.isin(fold, (2 * split, 2 * split + 1)), windows=True)
 
 
 def disguise(case: Recording) -> Recording:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from mrgp.data import Dataset, Observations
 from mrgp.datasets.aurn import aurn
 from mrgp.datasets.cases import Recording, check_name, data_file, hold_out, measured
+from mrgp.datasets.loaded import need
 from mrgp.io.geography import local_axes
 from mrgp.supports import Support, boxes, points
 from mrgp.supports.quadrature import mesh
@@ -91,6 +92,28 @@ def _read(folder: str, values: str, sites: str, start: str) -> Any:
     places = places.rename(columns=lambda column: re.sub("^@(Site)?", "", column))
     frame = aurn(table.rename(columns={"time": "date"}), "no2", sites=places).frame.dropna()
     return frame.assign(time=(frame["time"] - pd.Timestamp(start, tz="UTC")) / pd.Timedelta("1h"))
+
+
+def hourly_no2(day: int, days: int, complete: float) -> Any:
+    """Return hourly NO2 of 2022 with the place and type of each site, from a day of the year on.
+
+    Days count from one. Sites have at least a share `complete` of the hours; `time` is in hours
+    since the start.
+    """
+    import pandas as pd
+
+    need("pyarrow", "Parquet files")
+    table: Any = pd.read_parquet(data_file("laqn_2022/no2_2022_hourly.parquet"))
+    begin = pd.Timestamp("2022-01-01") + pd.Timedelta(days=day - 1)
+    hours = (table["time"] - begin) / pd.Timedelta("1h")
+    table = table.assign(time=hours, site=table["site"].astype(str))
+    table = table[(hours >= 0) & (hours < 24 * days)]
+    places: Any = pd.read_csv(data_file("laqn_2022/laqn_site_metadata.csv"))
+    columns = {"@Longitude": "lon", "@Latitude": "lat", "@SiteType": "type"}
+    places = places.set_index("@SiteCode")[list(columns)].rename(columns=columns)
+    table = table.join(places, on="site").dropna()
+    count = table.groupby("site")["no2"].transform("size")
+    return table[count >= complete * 24 * days].sort_values(["site", "time"], kind="stable")
 
 
 def block_means(hourly: Any) -> Observations:

@@ -50,12 +50,17 @@ def compare_with_rules(
 
 
 def _set(row: Row) -> tuple[str, str]:
-    return row["variant"], str(row.get("start"))
+    return row["variant"], _start(row)
+
+
+def _start(row: Row) -> str:
+    """Return what a row is of: where sets begin, or another kind of replicate."""
+    return str(next((row[noun] for noun in ("start", "fold", "site", "seed") if noun in row), None))
 
 
 def _margin(row: Row, best: dict[str, Row], picked: Row) -> Row:
     wanted = [f"{s}{w}" for w in WINDOWS for s in (*SCORES, "coverage_95")]
-    kept = {name: row[name] for name in ("variant", "start", "model")}
+    kept = {"variant": row["variant"], "start": _start(row), "model": row["model"]}
     kept |= {name: row[name] for name in wanted if name in row}
     for score, rule in best.items():
         kept |= {f"best_{score}": rule["model"], f"ratio_{score}": row[score] / rule[score]}

@@ -31,20 +31,20 @@ class ModelSpec(Described):
     """A model of an experiment, and the data it may see.
 
     `sources` and `tasks` default to all; `own_tasks` are sources that are taken as tasks of their
-    own. `weights` is the rule of the composite weights, or "curvature" for the adjustment in their
-    place. The recipe "rule" is a simple one, by the name of `rule`, or by that of `risk` where
-    values are counts. `rates` takes counts for Gaussian rates, or for logarithms of rates;
-    `likelihood` is another one for sources whose values it can have. With `sample`, parameters are
-    fitted to so many values of each source, drawn at random, and the posterior is that of all. A
-    `preset` is run where it is asked for: "paper" has the paper's kernels, starting values, sizes
-    and steps, "auto" the automatic choice.
+    own; with `covariates = false` it sees none. `weights` is the rule of the composite weights, or
+    "curvature" for the adjustment in their place. The recipe "rule" is a simple one, by the name of
+    `rule`, or by that of `risk` where values are counts. `rates` takes counts for Gaussian rates,
+    or for logarithms of rates; `likelihood` is another one for sources whose values it can have.
+    With `sample`, parameters are fitted to so many values of each source, drawn at random, and the
+    posterior is that of all. A `preset` is run where it is asked for: "paper" has the paper's
+    kernels, starting values, sizes and steps, "auto" the automatic choice.
 
     >>> ModelSpec(recipe="MRGP", kernel="RBF", sources=["fine"]).build().kernel
     RBF()
     """
 
     beside_auto: ClassVar[tuple[str, ...]] = (
-        *("recipe", "rule", "risk", "preset", "sources", "tasks", "own_tasks"),
+        *("recipe", "rule", "risk", "preset", "sources", "tasks", "own_tasks", "covariates"),
     )
     recipe: Literal["MRGP", "VBAgg", "MRGPRN", "MRDGP", "Cascade", "auto", "rule"]  # pyright: ignore[reportIncompatibleVariableOverride]
     rule: str | None = None
@@ -57,6 +57,7 @@ class ModelSpec(Described):
     weights: Literal["ratio", "ribatet", "lyddon", "curvature"] | None = None
     hyperparameters: Literal["refit", "keep"] = "refit"
     own_tasks: list[str] | None = None
+    covariates: bool = True
     sample: int | None = Field(default=None, ge=1)
 
     @model_validator(mode="after")

@@ -67,6 +67,7 @@ def score(
     >>> bool(found.rows[0]["rmse_clean"] < 0.5)
     True
     """
+    case = case if spec.covariates else case.bare
     data, held_out = spec.view(case.data), case.held_out
     found = attempt(lambda: uninterrupted(spec.fit(data, key, earlier)), held_out, key, metered)
     fitted, costs = found.fit, found.costs

@@ -23,7 +23,15 @@ Simulator = Literal[
     "scaling",
     "outliers",
 ]
-Recorded = Literal["inter_task", "inter_task_laqn", "fusion", "london_no2", "gauntlet", "counts"]
+Recorded = Literal[
+    "inter_task",
+    "inter_task_laqn",
+    "fusion",
+    "london_no2",
+    "london_year",
+    "gauntlet",
+    "counts",
+]
 
 
 class Replicates(NamedTuple):
@@ -67,6 +75,12 @@ DATA = {name: Replicates("seed", getattr(datasets, name)) for name in get_args(S
     "fusion": Replicates("fold", datasets.fusion, datasets.fusion_folds),
     "london_no2": Replicates(
         "fold", datasets.london_no2, datasets.london_folds, scored="site", varies=("protocol",)
+    ),
+    "london_year": Replicates(
+        "fold",
+        datasets.london_year,
+        datasets.london_year_folds,
+        varies=("protocol", "days"),
     ),
     "gauntlet": Replicates("start", datasets.gauntlet, datasets.gauntlet_starts, varies=("world",)),
     "counts": Replicates("draw", datasets.counts, datasets.counts_draws, varies=("world",)),

@@ -10,8 +10,9 @@ from mrgp.gp.covariance import (
     variance,
 )
 from mrgp.gp.forms import for_each
+from mrgp.gp.front import Front
 from mrgp.gp.inducing import Inducing, start_locations
-from mrgp.gp.markov import Filtered, Markov, Solver, refusal, states_of
+from mrgp.gp.markov import Filtered, Later, Markov, Solver, refusal, states_of
 from mrgp.gp.mixtures import EntropyBound, Mixture
 from mrgp.gp.products import (
     AtNodes,
@@ -56,8 +57,10 @@ __all__ = [
     "EntropyBound",
     "Exact",
     "Filtered",
+    "Front",
     "Inducing",
     "Kernels",
+    "Later",
     "LinkedField",
     "Marginal",
     "Markov",

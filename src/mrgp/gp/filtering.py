@@ -13,7 +13,7 @@ from mrgp._linalg import cholesky, solve_lower
 from mrgp._types import AnyArray
 from mrgp.gp.covariance import full_covariance
 from mrgp.gp.statespace import CONSTANT, StateSpace, state_space
-from mrgp.gp.timeline import Seats, Timeline, separated
+from mrgp.gp.timeline import Groups, Timeline, separated
 from mrgp.kernels import Kernel
 from mrgp.supports import Rule
 
@@ -28,7 +28,7 @@ class Block(NamedTuple):
     first: int
     space: StateSpace
     prior: Float[Array, "j j"]
-    seats: Seats
+    groups: Groups
 
     @property
     def size(self) -> int:
@@ -67,22 +67,13 @@ class Dynamics(NamedTuple):
     @classmethod
     def of(cls, kernels: Sequence[Kernel], time: int, line: Timeline, rule: Rule) -> "Dynamics":
         """Set up the states for kernels (bound and unwrapped), at the places of a timeline."""
-        blocks, first, seats = [], 0, iter(line.seats)
-        for q, kernel in enumerate(kernels):
-            for term in separated(kernel, time):
-                place = next(seats)
-                space = CONSTANT if term.time is None else state_space(term.time)
-                prior = jnp.ones((1, 1))
-                if term.space:
-                    prior = jnp.block(full_covariance(term.kernel, place.groups, rule))
-                prior = jnp.asarray(term.coefficient) * prior
-                blocks.append(Block(q, first, space, prior, place))
-                first += blocks[-1].size
+        groups = tuple(seats.groups for seats in line.seats)
+        blocks = blocks_of(kernels, time, groups, rule)
         slots = line.slots.shape[0]
         moves = tuple(_moves(block.space, line.gaps, flows=slots > 0) for block in blocks)
         parts = [jnp.kron(b.space.stationary, b.prior) for b in blocks]
         parts.append(jnp.zeros((len(kernels) * slots,) * 2))
-        return cls(tuple(blocks), moves, jax.scipy.linalg.block_diag(*parts), len(kernels), line)
+        return cls(blocks, moves, jax.scipy.linalg.block_diag(*parts), len(kernels), line)
 
     @property
     def moving(self) -> int:
@@ -109,9 +100,9 @@ class Dynamics(NamedTuple):
     def _gathered(self, states: Array, rates: Sequence[Any], factor: AnyArray) -> Array:
         """Sum, function by function, what terms have at the places of accumulators."""
         found = [jnp.zeros((self.line.slots.shape[0], states.shape[1]))] * self.functions
-        for block, rate in zip(self.blocks, rates, strict=True):
-            at = jnp.asarray(block.seats.index)[self.line.slots]
-            share = jnp.asarray(block.seats.share)[self.line.slots] * factor
+        for block, rate, seats in zip(self.blocks, rates, self.line.seats, strict=True):
+            at = jnp.asarray(seats.index)[self.line.slots]
+            share = jnp.asarray(seats.share)[self.line.slots] * factor
             seen = jnp.einsum("d,dsc->sc", rate, block.of(states)[:, at])
             found[block.function] = found[block.function] + share[:, None] * seen
         return jnp.concatenate(found)
@@ -125,8 +116,9 @@ class Dynamics(NamedTuple):
         mixed = [[jnp.zeros((b.size, slots))] * self.functions for b in self.blocks]
         own = [jnp.zeros((slots, slots))] * self.functions
         for i, (block, move) in enumerate(zip(self.blocks, self.moves, strict=True)):
-            at = jnp.asarray(block.seats.index)[self.line.slots]
-            share = jnp.asarray(block.seats.share)[self.line.slots] * flowing
+            seats = self.line.seats[i]
+            at = jnp.asarray(seats.index)[self.line.slots]
+            share = jnp.asarray(seats.share)[self.line.slots] * flowing
             among = share[:, None] * block.prior[at]
             columns = move.joint[gap][:, None, None] * among.T[None]
             mixed[i][block.function] = columns.reshape(block.size, slots)
@@ -146,6 +138,24 @@ class Dynamics(NamedTuple):
         known = self.moved(self.moved(covariance - self.prior, gap).T, gap)
         # What rounding makes of a covariance must stay symmetric: nothing damps the rest.
         return 0.5 * (known + known.T) + self.arriving(gap)
+
+
+def blocks_of(
+    kernels: Sequence[Kernel], time: int, seats: Sequence[Groups], rule: Rule
+) -> tuple[Block, ...]:
+    """Return the states of all terms of some kernels, each at places of its own."""
+    blocks, first, places = [], 0, iter(seats)
+    for q, kernel in enumerate(kernels):
+        for term in separated(kernel, time):
+            groups = next(places)
+            space = CONSTANT if term.time is None else state_space(term.time)
+            prior = jnp.ones((1, 1))
+            if term.space:
+                prior = jnp.block(full_covariance(term.kernel, groups, rule))
+            prior = jnp.asarray(term.coefficient) * prior
+            blocks.append(Block(q, first, space, prior, groups))
+            first += blocks[-1].size
+    return tuple(blocks)
 
 
 def _moves(space: StateSpace, gaps: Float[AnyArray, " u"], flows: bool) -> Moves:
@@ -170,9 +180,9 @@ def sight_of(dynamics: Dynamics, ratios: Float[Array, "n q"]) -> Sight:
     line = dynamics.line
     place, slot, scale = (jnp.asarray(x) for x in (line.place, line.slot, line.scale))
     index, coefficient = [], []
-    for block in dynamics.blocks:
-        at = jnp.asarray(block.seats.index)[place]
-        base = jnp.where(slot < 0, jnp.asarray(block.seats.share)[place] * scale, 0.0)
+    for block, seats in zip(dynamics.blocks, line.seats, strict=True):
+        at = jnp.asarray(seats.index)[place]
+        base = jnp.where(slot < 0, jnp.asarray(seats.share)[place] * scale, 0.0)
         for d in np.flatnonzero(block.space.reads):
             index.append(block.first + int(d) * block.prior.shape[0] + at)
             coefficient.append(base * ratios[:, block.function])
@@ -276,8 +286,10 @@ def beginning(dynamics: Dynamics, columns: int) -> Belief:
     return Belief(jnp.zeros((len(dynamics.prior), columns)), dynamics.prior)
 
 
-def whitened(dynamics: Dynamics, seen: Seen) -> tuple[Float[Array, "t b c"], Float[Array, ""]]:
-    """Return values that the filter makes white, and the log determinant of their covariance.
+def whitened(
+    dynamics: Dynamics, seen: Seen
+) -> tuple[Float[Array, "t b c"], Float[Array, ""], Belief]:
+    """Return values made white, the log determinant of their covariance, and the last belief.
 
     They are R^-1 y for the root R of the covariance of all values in the order of time. Of the
     states on the way only those at the ends of segments are kept for a gradient.
@@ -301,6 +313,6 @@ def whitened(dynamics: Dynamics, seen: Seen) -> tuple[Float[Array, "t b c"], Flo
     parts = jax.tree.map(lambda x: x[:whole].reshape(-1, length, *x.shape[1:]), steps)
     rest = jax.tree.map(lambda x: x[whole:], steps)
     belief, (white, size) = jax.lax.scan(segment, start, parts)
-    _, (last, more) = segment(belief, rest)
+    belief, (last, more) = segment(belief, rest)
     white = jnp.concatenate([white.reshape(-1, *white.shape[2:]), last])
-    return white, jnp.sum(size) + jnp.sum(more)
+    return white, jnp.sum(size) + jnp.sum(more), belief

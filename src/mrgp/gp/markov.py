@@ -6,7 +6,7 @@ covariance does there: it makes values white, in the order of time.
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -16,6 +16,8 @@ from jaxtyping import Array, Float, Int
 from mrgp import _linalg
 from mrgp._types import AnyArray
 from mrgp.gp.filtering import Dynamics, seen_of, sight_of, whitened
+from mrgp.gp.forecast import forecast
+from mrgp.gp.front import Front, went_on
 from mrgp.gp.readings import (
     Conditioned,
     Kernels,
@@ -28,18 +30,33 @@ from mrgp.gp.smoothing import Course
 from mrgp.gp.solvers import Anchored, Collapsed, Exact
 from mrgp.gp.statespace import refused_in_time, state_space
 from mrgp.gp.sweeping import sweep
-from mrgp.gp.timeline import Timeline, separated
+from mrgp.gp.timeline import Timeline, extent_of, separated
 from mrgp.kernels import Kernel
 from mrgp.kernels.composed import single_kernels
 from mrgp.parameters import unwrap
 from mrgp.supports import DEFAULT_RULE, Rule, Support, taken_apart
 
 
-class Filtered(Conditioned):
-    """Gaussian processes given data, as values that a filter made white.
+class Later(NamedTuple):
+    """Further rows of the source with the number `of`: what they read, their noise and values.
 
-    For the covariances k of the data with g = sum_q r_q L f_q, made white as the data were: mean
-    k . white, variance var(g) - |k|^2.
+    >>> from mrgp import points
+    >>> Later(0, points([[3.0]]), np.ones(1), np.ones(1), np.zeros(1)).of
+    0
+    """
+
+    of: int
+    support: Support
+    ratio: Ratio
+    noise: Float[np.ndarray, " n"]
+    residual: Float[np.ndarray, " n"]
+
+
+class Filtered(Conditioned):
+    """Gaussian processes given data, with the state of a filter at their last time.
+
+    For the covariances k of the data with g = sum_q r_q L f_q, made white by the filter as the
+    data are: mean k . white, variance var(g) - |k|^2.
 
     >>> from mrgp import Matern12, points
     >>> from mrgp.gp import Reading
@@ -55,8 +72,8 @@ class Filtered(Conditioned):
     ratios: tuple[Ratio, ...]
     noise: Float[AnyArray, " n"]
     residual: Float[AnyArray, " n"]
-    white: Float[AnyArray, "t b"]
     line: Timeline
+    front: Front
     time: int = eqx.field(static=True)
 
     def filled(self) -> "Filtered":
@@ -71,8 +88,8 @@ class Filtered(Conditioned):
         self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
     ) -> tuple[Float[Array, " n"], Float[Array, "n r"]]:
         """Return the mean, and F such that the prior covariance is less by F F^T."""
-        known = self.known(kernels, ratio, support, rule)
-        return jnp.einsum("tbc,tb->c", known, self.white), known.reshape(-1, len(support)).T
+        known, white = self.known(kernels, ratio, support, rule)
+        return jnp.einsum("tbc,tb->c", known, white), known.reshape(-1, len(support)).T
 
     def known(
         self,
@@ -81,8 +98,8 @@ class Filtered(Conditioned):
         support: Support,
         rule: Rule,
         parts: Kernels | None = None,
-    ) -> Float[Array, "t b c"]:
-        """Return the covariances of the data with values on a support, made white.
+    ) -> tuple[Float[Array, "t b c"], Float[Array, "t b"]]:
+        """Return the covariances of the data with values on a support, made white, and the data.
 
         `parts` are the kernels of those parts of the functions that are asked for, if not of all.
         """
@@ -93,11 +110,55 @@ class Filtered(Conditioned):
         dynamics = Dynamics.of(kernels, self.time, self.line, rule)
         rows = [jnp.broadcast_to(r, (len(a), len(kernels))) for a, r in self._pairs()]
         sight = sight_of(dynamics, jnp.concatenate(rows))
-        seen = seen_of(self.line, sight, jnp.asarray(self.noise), jnp.concatenate(blocks))
-        return whitened(dynamics, seen)[0]
+        values = jnp.hstack([jnp.concatenate(blocks), jnp.asarray(self.residual)[:, None]])
+        white = whitened(dynamics, seen_of(self.line, sight, jnp.asarray(self.noise), values))[0]
+        return white[..., :-1], white[..., -1]
+
+    def extended(
+        self, kernels: Kernels, later: Sequence[Later], supports: Sequence[Support], rule: Rule
+    ) -> "Filtered | None":
+        """Return the posterior of further rows as well, None where all must be filtered again.
+
+        `supports` are those of all rows. It is not traced: only later rows are filtered.
+        """
+        if not later:
+            return self
+        rows = [np.broadcast_to(one.ratio, (len(one.noise), len(kernels))) for one in later]
+        noise = np.concatenate([one.noise for one in later])
+        residual = np.concatenate([one.residual for one in later])
+        course = Course(kernels, self.line, np.concatenate(rows), noise, residual)
+        new, setting = [one.support for one in later], (self.time, rule)
+        front = went_on(self.front, course, new, extent_of(supports), setting)
+        if front is None:
+            return None
+        ends = np.cumsum([len(anchor) for anchor in self.anchors])
+        after = np.repeat([ends[one.of] for one in later], [len(one.noise) for one in later])
+        return dataclasses.replace(
+            self,
+            anchors=tuple(supports),
+            noise=np.insert(np.asarray(self.noise), after, noise),
+            residual=np.insert(np.asarray(self.residual), after, residual),
+            line=Timeline.of(kernels, self.time, supports),
+            front=front,
+        )
 
     def _pairs(self) -> Any:
         return zip(self.anchors, map(jnp.asarray, self.ratios), strict=True)
+
+    def forecast(
+        self,
+        kernels: Kernels,
+        ratio: Ratio,
+        support: Support,
+        rule: Rule = DEFAULT_RULE,
+        joint: bool = False,
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n *n"]] | None:
+        """Return mean and variance, or joint covariance, after the last time; None before it.
+
+        It is not traced, and costs the same however much was seen.
+        """
+        setting = (self.time, rule)
+        return forecast(self.front, kernels, setting, np.asarray(ratio), support, joint)
 
     def sweep(
         self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
@@ -145,17 +206,18 @@ class Markov(Anchored):
 
     def log_evidence(self, readings: Readings) -> Float[Array, ""]:
         """Return the log evidence."""
-        white, size = self._whitened(readings)
+        white, size, _ = self._whitened(readings)
         constant = jnp.log(2.0 * jnp.pi) * len(readings)
         return -0.5 * (jnp.sum(white**2) + size + constant) + readings.tempering
 
-    def _whitened(self, readings: Readings) -> tuple[Array, Array]:
+    def _whitened(self, readings: Readings) -> tuple[Array, Array, Front]:
         dynamics = Dynamics.of(self.kernels, self.time, self.line, self.rule)
         rows = [jnp.broadcast_to(s.ratio, (len(s.y), len(s.ratio))) for s in readings.sources]
         sight = sight_of(dynamics, jnp.concatenate(rows))
         values = readings.residual[:, None]
-        white, size = whitened(dynamics, seen_of(self.line, sight, readings.noise, values))
-        return white[..., 0], size
+        seen = seen_of(self.line, sight, readings.noise, values)
+        white, size, belief = whitened(dynamics, seen)
+        return white[..., 0], size, Front.of(dynamics, belief, self.line.times[-1])
 
     def condition(self, readings: Readings) -> Filtered:
         """Condition on the readings, anchored at their own supports."""
@@ -164,8 +226,8 @@ class Markov(Anchored):
     def gather(self, readings: Readings) -> Filtered:
         """Return the posterior, without the supports of the data."""
         ratios = tuple(jnp.asarray(source.ratio) for source in readings.sources)
-        white = self._whitened(readings)[0]
-        return Filtered((), ratios, readings.noise, readings.residual, white, self.line, self.time)
+        front = self._whitened(readings)[2]
+        return Filtered((), ratios, readings.noise, readings.residual, self.line, front, self.time)
 
     def posterior(
         self, known: Filtered, supports: Sequence[Support], by: Any = _linalg
@@ -178,9 +240,9 @@ class Markov(Anchored):
     ) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
         """Return mean and covariance of the part L g of one latent function f = g + others."""
         one = np.ones(1)
-        known = state.known(self.kernels, one, support, self.rule, (term,))
+        known, white = state.known(self.kernels, one, support, self.rule, (term,))
         prior = mixed_covariance((term,), one, support, one, support, self.rule)
-        mean = jnp.einsum("tbc,tb->c", known, state.white)
+        mean = jnp.einsum("tbc,tb->c", known, white)
         return mean, prior - jnp.einsum("tbc,tbd->cd", known, known)
 
     def smoother(self, readings: Readings) -> Smoother:

@@ -8,16 +8,15 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from mrgp._compiled import Compiled
-from mrgp._linalg import add_diagonal, cholesky, solve_lower, solve_upper
 from mrgp._types import AnyArray
 from mrgp.gp.covariance import cross_covariance, full_covariance, variance
+from mrgp.gp.front import regression
 from mrgp.gp.smoothing import Course, Setting, smoothed
 from mrgp.gp.statespace import CONSTANT, state_space
-from mrgp.gp.timeline import Timeline, extent_of, separated
+from mrgp.gp.timeline import Groups, Timeline, extent_of, separated
 from mrgp.kernels import Kernel
 from mrgp.supports import Places, Rule, Support, taken_apart
 
-JITTER = 1e-12
 MOST_NUMBERS = 2**25
 
 Moments = tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]
@@ -121,18 +120,15 @@ def _spread(
                 weights.append(ratio[q] * total[None, :])
                 continue
             prior = jnp.block(full_covariance(term.kernel, seat.groups, rule))
-            cross = _across(term.kernel, seat.groups, places, rule)
+            cross = across(term.kernel, seat.groups, places, rule)
             own = jnp.concatenate([variance(term.kernel, p, rule) for p in places])
-            scale = jnp.trace(prior) / len(prior)
-            root = cholesky(add_diagonal(prior, JITTER * scale))
-            half = solve_lower(root, cross)
-            weights.append(ratio[q] * solve_upper(root, half))
+            lean, half = regression(prior, cross)
+            weights.append(ratio[q] * lean)
             left = jnp.maximum(own - jnp.sum(half**2, 0), 0.0)
             rest = rest + ratio[q] ** 2 * term.coefficient * space.variance * left
     return Spread(jnp.concatenate(weights), rest)
 
 
-def _across(
-    kernel: Kernel, seats: tuple[Support, ...], places: tuple[Support, ...], rule: Rule
-) -> Float[Array, "j g"]:
+def across(kernel: Kernel, seats: Groups, places: Groups, rule: Rule) -> Float[Array, "j g"]:
+    """Return the covariance between places in groups."""
     return jnp.block([[cross_covariance(kernel, a, b, rule) for b in places] for a in seats])

@@ -61,6 +61,10 @@ def _split(term: Term, time: int) -> Separated:
     return Separated(term.coefficient, still, moving[0].kernel if moving else None)
 
 
+Groups = tuple[Support, ...]
+"""Places, as groups of one kind each."""
+
+
 class Seats(eqx.Module):
     """The places at which a term has states: `index` of every place, and how much it reads there.
 
@@ -72,7 +76,7 @@ class Seats(eqx.Module):
     2
     """
 
-    groups: tuple[Support, ...]
+    groups: Groups
     index: Int[AnyArray, " j"]
     share: Float[AnyArray, " j"]
 
@@ -115,13 +119,17 @@ class Timeline(eqx.Module):
         time: int,
         supports: Sequence[Support],
         extra: Float[np.ndarray, " e"] | None = None,
+        extent: Float[np.ndarray, " d"] | None = None,
     ) -> "Timeline":
-        """Plan a filter over the values on some supports, one after another, and `extra` times."""
+        """Plan a filter over the values on some supports, one after another, and `extra` times.
+
+        `extent` is how far all data reach, if these are some of them.
+        """
         parts, first = [], 0
         for support in supports:
             parts += [p._replace(rows=first + p.rows) for p in taken_apart(support, time)]
             first += len(support)
-        extent = extent_of(supports)
+        extent = extent_of(supports) if extent is None else extent
         places = Places.of(parts, extent)
         terms = [term for kernel in kernels for term in separated(kernel, time)]
         events = _Events.of(parts, places, first, extent[time], extra)

@@ -98,10 +98,17 @@ def condition(fit: Fit, data: Dataset) -> Fit:
         o.replace(support=harmonise(o.support, fit.axes, o.label))
         for o in (data[process] for process in fit.processes)
     )
-    problem = fit.problem(ordered)
+    return _with_data(fit, ordered)
+
+
+def _with_data(fit: Fit, data: Dataset, go_on: bool = False) -> Fit:
+    """Return the parameters of a fit with other data, whose first rows may be its own."""
+    problem = fit.problem(data)
     model = conditioned_model(problem, fit.model)
+    linear = model.linear if go_on else None
+    state = None if linear is None else linear.extended(fit.state, problem.records)
     optimum = Optimum(None, model, fit.history, fit.status)
-    found = finished(problem, optimum, fit.optimiser, throw=True)
+    found = finished(problem, optimum, fit.optimiser, throw=True, state=state)
     return dataclasses.replace(found, treatment=fit.treatment, reasons=fit.reasons)
 
 
@@ -124,7 +131,7 @@ def extend(fit: Fit, more: Dataset) -> Fit:
         new = more[o.process] if o.process in more.processes else None
         # Covariates are columns by now; where they came from stays with the fit.
         joined.append(o if new is None else o.joined(_in_axes(fit, new)))
-    found = condition(fit, Dataset(joined))
+    found = _with_data(fit, Dataset(joined), go_on=True)
     counts = {
         p: (used, fit.counts[p][1] + int((~more[p].observed).sum() if p in more.processes else 0))
         for p, (used, _) in found.counts.items()

@@ -4,6 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
+from mrgp.gp import Exact
 from mrgp.inference.objectives import Objective
 
 MATRICES = 6
@@ -38,7 +39,7 @@ def check_room(objective: Objective) -> None:
     >>> check_room(mrgp.objective(mrgp.MRGP(), mrgp.Dataset([seen])))
     """
     linear = objective.frozen.linear
-    if linear is None or not linear.solver.keeps_data:
+    if linear is None or not isinstance(linear.solver, Exact):
         return
     count = objective.count
     needed, there = MATRICES * 8.0 * count**2, memory()

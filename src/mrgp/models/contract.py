@@ -359,6 +359,10 @@ class Linear(Composite, Protocol):
         """Condition on records outside transformations of JAX, by LAPACK."""
         ...
 
+    def extended(self, state: Conditioned, records: Records) -> Conditioned | None:
+        """Return the posterior of records whose first rows a state has seen, or None."""
+        ...
+
     def holding(self, state: Conditioned, records: Records) -> Conditioned:
         """Return an exact posterior that holds the records' own supports, not copies."""
         ...

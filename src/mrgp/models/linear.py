@@ -17,6 +17,7 @@ from mrgp.gp import (
     Collapsed,
     Conditioned,
     Filtered,
+    Later,
     Marginal,
     Moments,
     Natural,
@@ -121,6 +122,33 @@ class LinearModel(eqx.Module, PlainModel):
         with np.errstate(all="ignore"):
             return to_numpy(self.solver.posterior(known, supports, by=_lapack))
 
+    def extended(self, state: Conditioned, records: Records) -> Conditioned | None:
+        """Return the posterior of records whose first rows a state has seen, without these.
+
+        None where the state cannot go on from its last time: all rows are to be conditioned on.
+        """
+        if not isinstance(state, Filtered):
+            return None
+        later = self._later(state, records)
+        model = to_numpy(unwrap(as_arrays(self)))
+        supports = [record.support for record in records]
+        return state.extended(model.solver.kernels, later, supports, model.solver.rule)
+
+    def _later(self, state: Filtered, records: Records) -> list[Later]:
+        """Return what rows after those that a state has seen read, source by source."""
+        first = [len(anchor) for anchor in state.anchors]
+        which = [i for i, record in enumerate(records) if len(record) > first[i]]
+        new = tuple(records[i].take(np.arange(first[i], len(records[i]))) for i in which)
+        if not new:
+            return []
+        some = dataclasses.replace(self, processes=tuple(self.processes[i] for i in which))
+        given = as_arrays((some, tuple(record.filled() for record in new)))
+        read = to_numpy(_read(*given, effort="least"))
+        return [
+            Later(i, record.support, ratio, noise[: len(record)], residual[: len(record)])
+            for i, record, (ratio, noise, residual) in zip(which, new, read, strict=True)
+        ]
+
     def smoother(self, records: Records) -> Smoother:
         """Return how the posterior mean smooths the records, in units of their noise."""
         model = unwrap(self)
@@ -185,9 +213,11 @@ class LinearModel(eqx.Module, PlainModel):
 
     def predict(self, state: Conditioned, support: Support, asked: Question) -> Components:
         """Return one Gaussian for each region, or their joint one."""
-        swept = None if asked.joint else self._swept(state, support, asked)
-        if swept is not None:
-            return swept
+        if asked.joint:
+            check_joint(len(support))
+        along = self._along(state, support, asked) if isinstance(state, Filtered) else None
+        if along is not None:
+            return along
         model, held = as_arrays((self, state.filled()))
 
         def answer(part: Support) -> Any:
@@ -195,17 +225,17 @@ class LinearModel(eqx.Module, PlainModel):
             return _moments(model, held, part, asked.task, asked.source, asked.joint, effort=effort)
 
         if asked.joint:
-            check_joint(len(support))
             return Components.gaussian(*answer(as_arrays(support)))
         return Components.gaussian(*in_chunks(answer, support, columns_of(state)))
 
-    def _swept(self, state: Any, support: Support, asked: Question) -> Components | None:
-        """Answer for many instants at once, where the posterior can."""
-        if not isinstance(state, Filtered) or len(support) < MANY:
-            return None
+    def _along(self, state: Filtered, support: Support, asked: Question) -> Components | None:
+        """Answer after all data, or for many instants at once, where a filter's posterior can."""
         model = to_numpy(unwrap(as_arrays(self)))
+        kernels, rule = model.solver.kernels, model.solver.rule
         ratio = np.asarray(model.readout.ratio(asked.source, asked.task))
-        found = state.sweep(model.solver.kernels, ratio, support, model.solver.rule)
+        found = state.forecast(kernels, ratio, support, rule, asked.joint)
+        if found is None and not asked.joint and len(support) >= MANY:
+            found = state.sweep(kernels, ratio, support, rule)
         if found is None:
             return None
         level = np.asarray(model.readout.level(support, asked.source, asked.task))
@@ -297,6 +327,13 @@ class LinearModel(eqx.Module, PlainModel):
 def _gathered(model: LinearModel, records: Records) -> Any:
     model = unwrap(model)
     return model.solver.gather(model.readings(records))
+
+
+@Compiled
+def _read(model: LinearModel, records: Records) -> Any:
+    """Return what rows of each source read: ratios, noise, and values without their level."""
+    found = model.readings(records).sources
+    return tuple((s.ratio, s.effective_noise, s.residual) for s in found)
 
 
 @Compiled
