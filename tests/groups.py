@@ -1,10 +1,10 @@
-"""Which cases of a test `make test` runs; `make test-all` runs all of them."""
+"""Which cases of a test `make test` runs, which `make test-all`, and which `make slow`."""
 
 import pytest
 
 
-def rest_thorough(cases, *first):
-    """Return the cases of a parametrised test, all but the first ones marked thorough.
+def rest_thorough(cases, *first, slow=()):
+    """Return the cases of a parametrised test, all but the first ones marked thorough, or slow.
 
     The first ones go by their text, or by their position where cases are more than a text.
     """
@@ -12,6 +12,7 @@ def rest_thorough(cases, *first):
     for number, case in enumerate(cases):
         name = case if isinstance(case, str) else number
         values = case if isinstance(case, tuple) else (case,)
-        marks = () if name in first else pytest.mark.thorough
+        rest = pytest.mark.slow if name in slow else pytest.mark.thorough
+        marks = () if name in first else rest
         found.append(pytest.param(*values, marks=marks))
     return found

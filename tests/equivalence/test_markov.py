@@ -116,6 +116,7 @@ def assert_same(recipe, data, weights=None, tolerance=1e-8):
         np.testing.assert_allclose(two, one, rtol=tolerance, atol=tolerance)
 
 
+IN_EVERYTHING = ("sites and cells", "missing", "affine")
 LAYOUTS = {
     "everything": (
         NETWORK,
@@ -151,7 +152,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("name", rest_thorough(LAYOUTS, "offset"))
+@pytest.mark.parametrize("name", rest_thorough(LAYOUTS, "offset", slow=IN_EVERYTHING))
 def test_layouts_have_the_exact_evidence_gradient_and_posterior(name):
     kernel, sources, arguments = LAYOUTS[name]
     assert_same(mrgp.MRGP(kernel, **arguments), mrgp.Dataset(sources))

@@ -151,8 +151,7 @@ def default():
     return fit()
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", rest_thorough(FORMS, slow=("positive and factorised",)))
 def test_histories_are_monotone_and_the_fit_predicts(form, default):
     found = fit(**FORMS[form])
     if form == "mixture":

@@ -50,7 +50,7 @@ def pages(fits, plotly, tmp_path_factory):
 each_kind = pytest.mark.parametrize("kind", rest_thorough(KINDS, "city"))
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @pytest.mark.skipif("MRGP_DATA" not in os.environ, reason="MRGP_DATA names no recorded data")
 def test_the_page_of_recorded_monitors_and_a_model(plotly, opened, tmp_path):
     held = fusion("0", stride=101)
@@ -267,7 +267,7 @@ def test_a_mixture_is_as_close_as_the_page_says(fits, pages, opened):
     assert "In sample" in shown.page.inner_text("main")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_hundred_by_a_hundred_cells_and_three_days_open_at_once(fits, browser, opened, tmp_path):
     east, north = np.linspace(-0.3, 0.1, 100), np.linspace(51.4, 51.6, 100)
     support = degrees(east, north, pd.date_range("2022-02-19", periods=72, freq="h"))
