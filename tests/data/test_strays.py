@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import mrgp
 from mrgp.data import cautions_of, far_values, fill_values
+from mrgp.data.doubts import stands_still
 
 X = np.arange(20.0)[:, None]
 Y = 20 + 5 * np.sin(X[:, 0])
@@ -136,3 +137,22 @@ def test_what_stays_by_rounding_by_a_limit_or_by_nature_is_not_stuck():
     assert cautions_of(mrgp.Dataset([network(limited, limit=1.0)])) == ()
     assert cautions_of(mrgp.Dataset([network(np.zeros((2, 48)), likelihood="poisson")])) == ()
     assert cautions_of(mrgp.Dataset([network(np.full((2, 48), 7.0))])) == ()
+
+
+def hourly(y):
+    hours = mrgp.points(np.arange(float(len(y)))[:, None], inputs="time")
+    return mrgp.Observations(hours, y, name="gauge")
+
+
+def test_the_longest_of_two_runs_is_told_as_one():
+    moving = np.sin(np.arange(30.0))
+    y = np.concatenate([moving, np.full(9, 0.3), 2 + moving, np.full(14, 0.7), 3 + moving])
+    assert "y is 0.7 in 14 values in a row, from time 69 to time 82" in stands_still(hourly(y))
+
+
+def test_dry_days_are_no_stuck_gauge():
+    rng = np.random.default_rng(2)
+    wet = rng.random(400) < 0.3
+    rain = np.where(wet, rng.gamma(1.0, 4.0, 400), 0.0)
+    rain[150:190] = 0.0
+    assert stands_still(hourly(rain)) is None

@@ -410,3 +410,11 @@ def test_frames_of_fields_behind_a_link_are_not_shifted():
     assert mrgp.MRGP().frame(data).scaling.offset[0] == 0
     assert Frame.of(data).scaling.offset[0] == 1
     assert mrgp.CenterPoint(mrgp.MRGP()).frame(data).scaling.offset[0] == 0
+
+
+def test_with_nothing_to_train_counts_are_conditioned_on():
+    x = np.arange(12.0)[:, None]
+    held = mrgp.RBF(lengthscale=mrgp.fixed(2.0), variance=mrgp.fixed(0.5))
+    seen = mrgp.Observations(mrgp.points(x), np.arange(12) % 4, likelihood=mrgp.Poisson())
+    fit = mrgp.fit(mrgp.MRGP(held, mean="zero"), mrgp.Dataset([seen]), progress=None)
+    assert np.isfinite(mrgp.predict(fit, mrgp.points(x)).mean).all()

@@ -45,8 +45,22 @@ def test_usual_ratios_start_at_one_and_few_values_have_no_scale():
     few = mrgp.Observations(CELLS[:2], [7.0, 7.0], name="few")
     data = mrgp.Dataset([SITES, cells(0.4 * MEANS), few])
     assert scales_of(data, "sites") == {"sites": 1.0, "cells": 1.0, "few": 1.0}
+    assert scales_of(mrgp.Dataset([SITES[:5], cells(1000 * MEANS)]), "sites")["cells"] == 1.0
+
+
+def test_what_averages_lose_is_no_scale():
+    wide = cells(4.0 + 0.001 * np.arange(20))
+    assert scales_of(mrgp.Dataset([SITES, wide]), "sites")["cells"] == 1.0
 
 
 def test_a_target_that_never_changes_has_no_scale():
     flat = SITES.replace(y=np.full(60, 3.0))
     assert scales_of(mrgp.Dataset([flat, cells(MEANS)]), "sites") == {"sites": 1.0, "cells": 1.0}
+
+
+@pytest.mark.parametrize("ratio", [0.5, 2.0, 20.0])
+def test_a_multiple_of_the_field_is_one_of_its_level_too(ratio):
+    data = mrgp.Dataset([SITES, cells(ratio * MEANS)])
+    fit = mrgp.fit(mrgp.MRGP(bias="ratio"), data, progress=None)
+    assert fit.parameters()["ratio[cells]"] == pytest.approx(ratio, rel=0.03)
+    np.testing.assert_allclose(mrgp.predict(fit, mrgp.points(X)).mean, TRUTH, atol=0.25)

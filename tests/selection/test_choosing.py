@@ -8,6 +8,7 @@ import pytest
 import mrgp
 from groups import rest_thorough
 from mrgp.datasets import biased, dependent
+from mrgp.selection.choosing import meets
 from mrgp.selection.trials import Trial, stretch
 
 
@@ -185,3 +186,14 @@ def test_a_stretch_has_all_places():
     sites = mrgp.Observations(mrgp.points(x, inputs=("x", "time")), times)
     seen = stretch(mrgp.Dataset([sites]), 12)["source"].y
     assert np.unique(seen, return_counts=True)[1].tolist() == [3, 3, 3, 3]
+
+
+def test_sources_meet_whatever_covariates_one_of_them_has():
+    rng = np.random.default_rng(8)
+    x = rng.uniform(0.0, 4.0, (9, 2))
+    kinds = np.array(["park", "road", "kerb"])[np.arange(9) % 3]
+    sites = mrgp.Observations(mrgp.points(x, covariates={"kind": kinds}), np.ones(9), name="sites")
+    cells = mrgp.Observations(mrgp.boxes([[0.0, 0.0]], [[4.0, 4.0]]), [1.0], name="cells")
+    with pytest.warns(UserWarning, match="kind"):
+        one, other = mrgp.Dataset([sites, cells]).supports
+    assert meets(one, other).all()

@@ -83,3 +83,10 @@ def test_places_of_different_kinds_are_told_apart():
 
 def test_neighbours_within_a_tolerance_have_one_number():
     assert number_values(np.array([2.0, 1.0, 2.0 + 1e-8, 5.0]), 1e-6).tolist() == [1, 0, 1, 2]
+
+
+def test_covariates_are_no_clock():
+    year = {"year": [2020.0, 2021.0]}
+    dated = mrgp.points([[0.0, 1.0], [1.0, 2.0]], inputs=("time", "east"), covariates=year)
+    place = mrgp.points([[0.0, 1.0], [1.0, 2.0]], inputs=("east", "north"), covariates=year)
+    assert (dated.clock, place.clock) == (0, None)

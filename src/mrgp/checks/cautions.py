@@ -85,7 +85,12 @@ def variances_at_limits(fit: Fit) -> Iterator[str]:
 def ratios_at_limits(fit: Fit) -> Iterator[str]:
     """Say which sources hardly follow the field, or follow it many times over."""
     for name, value in fit.parameters().items():
-        if name.startswith("ratio[") and not 1 / FARTHEST_RATIO < value < FARTHEST_RATIO:
+        if name.startswith("ratio[") and value == 0:
+            yield (
+                f"{name} is 0: the source has one value throughout, and says nothing of the field."
+                " Look whether it is stuck, or leave it out."
+            )
+        elif name.startswith("ratio[") and not 1 / FARTHEST_RATIO < value < FARTHEST_RATIO:
             yield (
                 f"{name} is {float(value):.3g}: the source and the target do not show one field, or"
                 ' differ in units. Try bias="offset", or a fit without the source, and compare.'
@@ -124,7 +129,8 @@ def noise_that_eats_the_signal(fit: Fit) -> Iterator[str]:
         if fit.records is not None:
             spread = float(np.var(fit.records[i].y))
         share = float(fit.model.observation_noise((source, task))) / spread if spread else 0.0
-        if share > OTHER_LEVEL and len(fit.processes) > 1:
+        others = sum(of == task for _, of in fit.processes) > 1
+        if share > OTHER_LEVEL and others and f"offset[{source}]" not in named:
             yield (
                 f"{name} is {share:.2g} times the variance of these values: {source} is on another"
                 " level than what other sources say of the field, and that is taken for noise. Try"

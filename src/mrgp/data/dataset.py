@@ -69,6 +69,11 @@ class Dataset:
         return tuple(o.support for o in self.observations)
 
     @property
+    def clock(self) -> int | None:
+        """The input that is time, if one is."""
+        return self.observations[0].support.clock
+
+    @property
     def axes(self) -> tuple[Axis | None, ...] | None:
         """What the numbers of each input mean, where a source says so."""
         return next((s.axes for s in self.supports if s.axes is not None), None)

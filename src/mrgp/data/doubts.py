@@ -6,8 +6,8 @@ import numpy as np
 
 from mrgp.data.dataset import Dataset
 from mrgp.data.observations import Observations
-from mrgp.data.strays import far_values, shown_rows, still_values
-from mrgp.supports import place_in_words, time_column
+from mrgp.data.strays import far_values, shown_rows, still_runs
+from mrgp.supports import place_in_words
 
 OTHER_SCALE = 100.0
 """How many times the values of one source are those of another before a slip of units is likely."""
@@ -62,23 +62,22 @@ def stands_still(observed: Observations) -> str | None:
     "source 'a', task 'value': y is 0.3 in 12 values in a row, from time 40 to time 51. ..."
     """
     support = observed.support
-    clock = time_column(support.input_names, support.axes)
+    clock = support.clock
     if clock is None or observed.likelihood.domain not in ("real", "positive"):
         return None
     x, y = support.centres, observed.y
     if observed.censored is not None:
         y = np.where(observed.censored == 0, y, np.nan)
     place = np.unique(np.delete(x, clock, 1), axis=0, return_inverse=True)[1].reshape(-1)
-    still = np.flatnonzero(still_values(y, place, x[:, clock]))
-    if not len(still):
+    run = still_runs(y, place, x[:, clock])
+    if not run.any():
         return None
-    longest = np.argmax(np.bincount(place[still]))
-    rows = still[place[still] == longest]
+    rows = np.flatnonzero(run == 1 + np.argmax(np.bincount(run)[1:]))
     rows = rows[np.argsort(x[rows, clock], kind="stable")].tolist()
     first, last = (place_in_words(support, row, (clock,)) for row in (rows[0], rows[-1]))
     beside = tuple(d for d in range(support.dimension) if d != clock)
     where = f" at {place_in_words(support, rows[0], beside)}" if beside else ""
-    others = len(np.unique(place[still])) - 1
+    others = len(np.unique(place[run > 0])) - 1
     more = f", and so do {others} other places" if others else ""
     return (
         f"{observed.label}: y is {observed.y[rows[0]]:.6g} in {len(rows)} values in a row{where},"

@@ -14,6 +14,7 @@ NETCDF = 9.969209968386869e36
 HUGE = 1e19
 FAR = 1000.0
 FEWEST = 4
+SEVERAL = 3
 STILL, UNLIKELY = 6, 0.01
 SHOWN = 5
 
@@ -84,17 +85,18 @@ def _is_one_of(y: Any, codes: tuple[float, ...]) -> Rows:
     return found
 
 
-def still_values(y: Values, place: Int[np.ndarray, " n"], time: Values) -> Rows:
-    """Tell which values one place repeats for so long that chance does not explain it.
+def still_runs(y: Values, place: Int[np.ndarray, " n"], time: Values) -> Int[np.ndarray, " n"]:
+    """Number the runs of values that one place repeats for longer than chance explains; 0 is none.
 
     How often a value is that of the time before, in all other rows, says what chance is. A value
-    that is the least or the greatest of all, at several places, is a limit and may well stay.
+    that is the least or the greatest of all is a limit and may well stay, where it comes at other
+    places or time and again.
 
     >>> y = np.concatenate([np.sin(np.arange(40.0)), np.full(12, 0.3), np.cos(np.arange(9.0))])
-    >>> np.flatnonzero(still_values(y, np.zeros(61, int), np.arange(61.0)))
+    >>> np.flatnonzero(still_runs(y, np.zeros(61, int), np.arange(61.0)))
     array([40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51])
     """
-    found, rows = np.zeros(y.shape, bool), np.flatnonzero(~np.isnan(y))
+    found, rows = np.zeros(y.shape, int), np.flatnonzero(~np.isnan(y))
     rows = rows[np.lexsort([time[rows], place[rows]])]
     neighbours = place[rows][1:] == place[rows][:-1]
     same = neighbours & (y[rows][1:] == y[rows][:-1])
@@ -104,9 +106,12 @@ def still_values(y: Values, place: Int[np.ndarray, " n"], time: Values) -> Rows:
         mine = rows[run == which]
         value, repeats = y[mine[0]], length[which] - 1
         edge = value in (np.nanmin(y), np.nanmax(y))
+        elsewhere = np.any(place[y == value] != place[mine[0]])
+        again = len(np.unique(run[y[rows] == value])) > SEVERAL
         others = neighbours.sum() - repeats
-        if others < repeats or (edge and np.any(place[y == value] != place[mine[0]])):
+        if others < repeats or (edge and (elsewhere or again)):
             continue
         chance = (same.sum() - repeats + 1) / (others + 2)
-        found[mine] = np.log(len(rows)) + repeats * np.log(chance) < np.log(UNLIKELY)
+        if np.log(len(rows)) + repeats * np.log(chance) < np.log(UNLIKELY):
+            found[mine] = which + 1
     return found

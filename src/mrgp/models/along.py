@@ -6,7 +6,7 @@ from mrgp.data import Dataset
 from mrgp.gp import Markov, refusal, states_of
 from mrgp.kernels import Kernel
 from mrgp.parameters import unwrap
-from mrgp.supports import Rule, time_column
+from mrgp.supports import Rule
 
 FEWEST = 400
 MOVE = 40
@@ -18,7 +18,7 @@ def along_time(kernels: Sequence[Kernel], data: Dataset, rule: Rule, wanted: boo
 
     Where it is `wanted`, it is returned whatever it costs, or an error says why it does not apply.
     """
-    time = time_column(data.inputs, data.axes)
+    time = data.clock
     if time is None:
         if not wanted:
             return None

@@ -7,7 +7,7 @@ import numpy as np
 from mrgp.data import Dataset
 from mrgp.kernels import RBF, Kernel, Matern12, Matern32, White
 from mrgp.kernels.binding import LARGEST
-from mrgp.supports import DEFAULT_RULE, Geometry, Rule, Support, grouped, time_column
+from mrgp.supports import DEFAULT_RULE, Geometry, Rule, Support, grouped
 
 FEWEST_PLACES, FEWEST_TIMES = 3, 5
 MOST_NODES, MOST_NODES_OF_PLACES = 400, 1500
@@ -75,7 +75,7 @@ def repeats(data: Dataset) -> bool:
     >>> repeats(Dataset([mrgp.Observations(x, range(27))]))
     True
     """
-    time = time_column(data.inputs, data.axes)
+    time = data.clock
     if time is None or len(data.inputs) < 2:
         return False
     return any(_repeats(o.support[o.observed], time) for o in data if any(o.observed))
@@ -102,7 +102,7 @@ def network_kernel(data: Dataset, geometry: Geometry, rule: Rule = DEFAULT_RULE)
     >>> len(network_kernel(data, Geometry.of(data.supports)).kernels)
     4
     """
-    names, time = geometry.names, time_column(data.inputs, data.axes)
+    names, time = geometry.names, data.clock
     if time is None:
         raise ValueError(f"network_kernel: none of the inputs {names} is time.")
     clock, known = names[time], {time, *geometry.covariates}

@@ -83,7 +83,8 @@ def _frequent(data: Dataset, geometry: Geometry, column: int, clock: int) -> tup
     """Return the codes of the categories that several places have."""
     known = {clock, *geometry.covariates}
     space = [d for d in range(len(geometry.names)) if d not in known]
-    centres = np.concatenate([support.centres for support in data.supports])
+    seen = [o.support[np.flatnonzero(o.observed)] for o in data]
+    centres = np.concatenate([s.centres for s in seen if all(s.pointlike[d] for d in space)])
     places = np.unique(centres[:, [column, *space]].round(9), axis=0)
     codes, counts = np.unique(places[:, 0].round().astype(int), return_counts=True)
     return tuple(codes[(counts >= FEWEST_OF_A_KIND) & (codes >= 0)].tolist())

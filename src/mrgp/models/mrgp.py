@@ -110,13 +110,14 @@ class MRGP(PlainRecipe):
 
     def frame(self, data: Dataset) -> Frame:
         """Centre inputs, and values where the field has no link."""
-        if link_of(self.link, data) != "identity":
+        # A multiple of a field is not one of what is left of it after a shift.
+        if link_of(self.link, data) != "identity" or self.bias == "ratio":
             return Frame.of(data, shifted=False)
         return framed(data, self._scales(data))
 
     def _scales(self, data: Dataset) -> Scales:
         """Return the scales of the sources, which are one where no ratio is learned."""
-        if self.bias not in STRETCHED:
+        if self.bias != "affine":
             return dict.fromkeys(data.sources, 1.0)
         return scales_of(data, self.target_of(data))
 
@@ -138,16 +139,17 @@ class MRGP(PlainRecipe):
         scaling, geometry = frame
         spread = float(scaling.scale[0])
         kernel = self.kernel or default_kernel(data, geometry, self.quadrature)
-        clock = data.supports[0].clock if self.kernel is None and repeats(data) else None
+        clock = data.clock if self.kernel is None and repeats(data) else None
         kernel, geometry = with_effects(kernel, data, geometry, spread, clock)
         most = largest_variance(data, geometry, spread)
         bound = kernel.bind(Binding(geometry, spread**2, self.priors, largest=most))
         scales = self._scales(data)
+        start = level_beside(data[target], 0.0) if self.bias == "ratio" else 0.0
         solver = self._solver(data, scaling, bound, key)
         model = LinearModel(
             solver=solver,
             readout=OneField(
-                mean=self._start_mean(geometry, spread, float(scaling.offset[0])),
+                mean=self._start_mean(geometry, spread, float(scaling.offset[0]), start),
                 offset=self._start_offsets(data, scaling, scales),
                 ratios={
                     source: self._start_ratio(scale)

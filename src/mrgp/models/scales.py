@@ -4,13 +4,14 @@ import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
+from jaxtyping import Float
 
 from mrgp.data import Dataset, Frame, Observations, Scaling, spread_of
 
 USUAL = 10.0
-"""How many times as far as the target's the values of a source may spread about their level."""
+"""How many times as large as the target's the values of a source may be, and spread as far."""
 
-FEWEST = 3
+FEWEST = 10
 ROUNDING = 1e-12
 
 Scales = Mapping[str, float]
@@ -20,19 +21,21 @@ Scales = Mapping[str, float]
 def scales_of(data: Dataset, target: str) -> Scales:
     """Return how far the values of each source spread, as a multiple of the target's.
 
-    Ratios between the usual bounds are left to be learned, from 1.
+    Ratios between the usual bounds are left to be learned, from 1, and so are those of spreads
+    alone: means over wide regions spread less than the field does. Where few values are, none is
+    told.
 
     >>> import mrgp
-    >>> x, y = mrgp.points([[0.0], [1.0], [2.0]]), np.array([1.0, 3.0, 2.0])
+    >>> x, y = mrgp.points(np.arange(12.0)[:, None]), 3 + np.sin(np.arange(12.0))
     >>> seen = {"site": y, "slip": 1000 * y, "model": 0.7 * y + 9, "stuck": 0 * y + 7}
     >>> data = Dataset([mrgp.Observations(x, v, name=name) for name, v in seen.items()])
     >>> {name: round(scale) for name, scale in scales_of(data, "site").items()}
     {'site': 1, 'slip': 1000, 'model': 1, 'stuck': 0}
     """
-    spreads = {o.name: _spread(o) for o in data.dropna()}
-    own = spreads[target] or np.nan
-    ratios = {name: np.nan if spread is None else spread / own for name, spread in spreads.items()}
-    return {n: r if r < 1 / USUAL or r > USUAL else 1.0 for n, r in ratios.items()}
+    seen = {o.name: o for o in data.dropna()}
+    if len(seen[target]) < FEWEST or _constant(seen[target]):
+        return dict.fromkeys(seen, 1.0)
+    return {name: _scale(o, seen[target]) for name, o in seen.items()}
 
 
 def framed(data: Dataset, scales: Scales) -> Frame:
@@ -41,7 +44,7 @@ def framed(data: Dataset, scales: Scales) -> Frame:
     >>> import mrgp
     >>> x, y = mrgp.points([[0.0], [1.0], [2.0]]), np.array([1.0, 3.0, 2.0])
     >>> data = Dataset([mrgp.Observations(x, k * y, name=f"times {k}") for k in (1, 1000)])
-    >>> framed(data, scales_of(data, "times 1")).scaling.offset
+    >>> framed(data, {"times 1": 1.0, "times 1000": 1000.0}).scaling.offset
     array([2.])
     """
     whole = Frame.of(data)
@@ -64,11 +67,22 @@ def level_beside(observed: Observations, level: float) -> float:
     return float(total @ seen.y / (total @ total)) - level
 
 
-def _spread(observed: Observations) -> float | None:
-    """Return the spread of some values, 0 where they are constant and None where they are few."""
+def _scale(observed: Observations, target: Observations) -> float:
     if len(observed) < FEWEST:
-        return None
+        return 1.0
+    if _constant(observed):
+        return 0.0
+    spread = spread_of(observed) / spread_of(target)
+    size = np.median(np.abs(_densities(observed))) / np.median(np.abs(_densities(target)))
+    other = min(spread, size) > USUAL or max(spread, size) < 1 / USUAL
+    return float(spread) if other else 1.0
+
+
+def _constant(observed: Observations) -> bool:
+    densities = _densities(observed)
+    return bool(not len(densities) or np.ptp(densities) <= ROUNDING * np.abs(densities).max())
+
+
+def _densities(observed: Observations) -> Float[np.ndarray, " n"]:
     total = np.asarray(observed.support.total)
-    densities = observed.y[total != 0] / total[total != 0]
-    constant = not len(densities) or np.ptp(densities) <= ROUNDING * np.abs(densities).max()
-    return 0.0 if constant else spread_of(observed)
+    return observed.y[total != 0] / total[total != 0]

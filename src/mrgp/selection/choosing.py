@@ -16,6 +16,7 @@ from mrgp.kernels import RBF, Kernel, Matern12, Matern32, separable
 from mrgp.models import MRDGP, MRGP, MRGPRN, plain_kernel, repeats
 from mrgp.selection.comparing import FAILURES, scores_of, split, target_of
 from mrgp.selection.counting import chosen_for_likelihoods, may_be_counts
+from mrgp.selection.sightings import covariate_names
 from mrgp.selection.trials import Trial, stretch
 from mrgp.supports import Boxes, Geometry, Polygons, Support
 from mrgp.weighting import fit_weighted
@@ -400,8 +401,11 @@ def meets(support: Support, other: Support) -> Bool[np.ndarray, " n"]:
     >>> meets(mrgp.points([[0.5], [7.0]]), mrgp.intervals([0.0, 1.0], [1.0, 2.0])).tolist()
     [True, False]
     """
-    low, high = (np.asarray(side) for side in support.bounds)
-    lower, upper = (np.asarray(side) for side in other.bounds)
+    # A source without covariates has none of their values, and sees the same places.
+    known = covariate_names(support)
+    columns = [d for d, name in enumerate(support.input_names) if name not in known]
+    low, high = (np.asarray(side)[:, columns] for side in support.bounds)
+    lower, upper = (np.asarray(side)[:, columns] for side in other.bounds)
     reach = 0.5 * np.maximum(_spacing(low, high), _spacing(lower, upper))
     # Along an input where either has width, the width says what is seen.
     wide: Any = np.median(high - low, 0) + np.median(upper - lower, 0)

@@ -194,13 +194,14 @@ class Support(eqx.Module):
 
     @property
     def clock(self) -> int | None:
-        """The input that is time, if one is.
+        """The input that is time, if one is; covariates, which come last, are none.
 
         >>> from mrgp import points
         >>> points([[51.5, 3.0]], inputs=("lat", "hour")).clock
         1
         """
-        return time_column(self.input_names, self.axes)
+        count = self.dimension - sum(len(field.names) for field in self.covariates or ())
+        return time_column(self.input_names[:count], self.input_axes[:count])
 
     @property
     def categories(self) -> dict[int, tuple[str, ...]]:
