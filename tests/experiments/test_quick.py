@@ -77,7 +77,7 @@ CLAIMS = {
     ),
     "mixing": lambda found: mean(found, "lcm", "rmse") < mean(found, "single-gp", "rmse"),
     "outliers": lambda found: (
-        mean(found, "student-t", "rmse_clean") < 0.8 * mean(found, "gaussian", "rmse_clean")
+        mean(found, "student-t", "crps") < 0.8 * mean(found, "gaussian", "crps")
     ),
     "scaling": lambda found: 0.9 < mean(found, "mr-gp", "coverage_95") < 0.99,
 }
