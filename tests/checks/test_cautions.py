@@ -5,6 +5,7 @@ import pytest
 
 import mrgp
 from mrgp.checks import cautions
+from mrgp.datasets import outliers
 
 RNG = np.random.default_rng(5)
 T = np.linspace(0.0, 10.0, 40)[:, None]
@@ -115,7 +116,7 @@ def test_warnings_are_saved_with_what_they_are_of(tmp_path):
 
 
 def test_a_sensor_stuck_for_a_day_is_named_by_the_fit_whatever_its_noise(tmp_path):
-    data = mrgp.datasets.outliers(0, "stuck", sensors=6).data
+    data = outliers(0, "stuck", sensors=6).data
     quick = mrgp.LBFGS(max_steps=2, starts=1, candidates=0)
     for likelihood in ("gaussian", "student_t"):
         seen = mrgp.Dataset([data["sensors"].replace(likelihood=likelihood)])
