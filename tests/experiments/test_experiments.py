@@ -176,7 +176,7 @@ def test_list_names_every_experiment_with_a_line():
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["run", "depend"], "No experiment is named 'depend'; there are biased, biases, dependent"),
+        (["run", "depend"], "No experiment is named 'depend'; there are biased, biases, counts"),
         (
             ["run", "dependent", "--models", "magic"],
             "has no model 'magic'; it has single-gp, vbagg",

@@ -107,7 +107,7 @@ def still_runs(y: Values, place: Int[np.ndarray, " n"], time: Values) -> Int[np.
         value, repeats = y[mine[0]], length[which] - 1
         edge = value in (np.nanmin(y), np.nanmax(y))
         elsewhere = np.any(place[y == value] != place[mine[0]])
-        again = len(np.unique(run[y[rows] == value])) > SEVERAL
+        again = len(np.unique(run[y[rows] == value])) >= SEVERAL
         others = neighbours.sum() - repeats
         if others < repeats or (edge and (elsewhere or again)):
             continue

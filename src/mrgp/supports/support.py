@@ -194,12 +194,7 @@ class Support(eqx.Module):
 
     @property
     def clock(self) -> int | None:
-        """The input that is time, if one is; covariates, which come last, are none.
-
-        >>> from mrgp import points
-        >>> points([[51.5, 3.0]], inputs=("lat", "hour")).clock
-        1
-        """
+        """The input that is time, if one is; covariates, which come last, are none."""
         count = self.dimension - sum(len(field.names) for field in self.covariates or ())
         return time_column(self.input_names[:count], self.input_axes[:count])
 
