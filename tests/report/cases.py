@@ -39,6 +39,47 @@ def london(seed=0):
     return frame, mrgp.Dataset([sensors, sat])
 
 
+COAST = (1.0, 1.6, 51.0, 51.4)
+
+
+def coast(seed=1):
+    """Simulate two days at five sites and in four cells over the coast of Kent, every 3 hours.
+
+    Values follow the time of the day; the cells have no units. Returns values, data, site names.
+    """
+    rng = np.random.default_rng(seed)
+    times = pd.date_range(START, periods=16, freq="3h")
+    west, _, south, _ = COAST
+    sites = pd.DataFrame({"site": ["Ash", "Bay", "Cliff", "Dune", "Elm & <Oak>"]})
+    sites["lon"], sites["lat"] = [1.1, 1.2, 1.35, 1.4, 1.5], [51.1, 51.3, 51.15, 51.35, 51.2]
+    frame = sites.merge(pd.DataFrame({"time": times}), how="cross")
+
+    def field(lon, lat, time):
+        return 25 + 20 * np.sin(2 * np.pi * time.dt.hour / 24) + 30 * (lon - 1.3)
+
+    frame["no2"] = field(frame["lon"], frame["lat"], frame["time"]) + rng.normal(0, 2, len(frame))
+    sensors = mrgp.from_frame(
+        frame, ["lon", "lat", "time"], "no2", crs="EPSG:4326", name="laqn", units="ug/m3"
+    )
+    corners = pd.DataFrame(
+        {"lon_lower": [west, 1.3, west, 1.3], "lat_lower": [south] * 2 + [51.2] * 2}
+    )
+    cells = corners.merge(pd.DataFrame({"time_start": times}), how="cross")
+    cells["lon_upper"], cells["lat_upper"] = cells["lon_lower"] + 0.3, cells["lat_lower"] + 0.2
+    cells["time_end"] = cells["time_start"]
+    cells["no2"] = 5 + 0.5 * field(cells["lon_lower"] + 0.15, south, cells["time_start"])
+    model = mrgp.from_frame(
+        cells,
+        y="no2",
+        start=["lon_lower", "lat_lower", "time_start"],
+        end=["lon_upper", "lat_upper", "time_end"],
+        inputs=("lon", "lat", "time"),
+        crs="EPSG:4326",
+        name="cams",
+    )
+    return frame, mrgp.Dataset([sensors, model]), sites
+
+
 def degrees(east, north, hours):
     """Return a grid of points in degrees and dates."""
     mesh = np.meshgrid(east, north, hours, indexing="ij")

@@ -1,16 +1,18 @@
 """Fits to report on, and a browser to look at the pages with."""
 
+import dataclasses
 import os
 import shutil
 from functools import cached_property
 from importlib.util import find_spec
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mrgp
 from mrgp.datasets import city
-from report.cases import biased, hours, london
+from report.cases import COAST, biased, coast, degrees, hours, london
 
 QUICK = mrgp.LBFGS(max_steps=3, starts=1, candidates=0)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -57,10 +59,17 @@ def browser(plotly):
 class Shown:
     """A page in a browser that is not connected, and all that it said and asked for."""
 
-    def __init__(self, browser, path, width=1280, height=900):
-        self.context = browser.new_context(viewport={"width": width, "height": height})
+    def __init__(
+        self, browser, path, width=1280, height=900, axe=False, scheme="light", measured=False
+    ):
+        # Axe is a script of its own: the policy of the page would keep it out.
+        size = {"width": width, "height": height}
+        self.context = browser.new_context(viewport=size, bypass_csp=axe, color_scheme=scheme)
         self.context.set_offline(True)
         self.page = self.context.new_page()
+        if measured:
+            self.meter = self.context.new_cdp_session(self.page)
+            self.meter.send("Performance.enable", {"timeDomain": "threadTicks"})
         self.page.set_default_timeout(60_000)
         self.said, self.asked = [], []
         self.page.on("console", lambda message: self.said.append(message.text))
@@ -69,6 +78,12 @@ class Shown:
         self.address = f"file://{path}"
         self.page.goto(self.address, wait_until="commit")
         self.page.wait_for_selector("html[data-complete]", state="attached")
+
+    @property
+    def seconds(self):
+        """What the page has taken of the CPU so far."""
+        metrics = self.meter.send("Performance.getMetrics")["metrics"]
+        return {metric["name"]: metric["value"] for metric in metrics}["TaskDuration"]
 
     def settle(self):
         """Wait until the next drawing is there."""
@@ -134,6 +149,33 @@ class Fits:
     @cached_property
     def deep(self):
         return mrgp.fit(mrgp.MRDGP(target="target"), self.deep_data, optimiser=QUICK)
+
+    @cached_property
+    def coast_parts(self):
+        return coast()
+
+    @cached_property
+    def coast(self):
+        model = mrgp.MRGP(bias="affine", target="laqn")
+        fit = mrgp.fit(model, self.coast_parts[1], optimiser=QUICK)
+        return dataclasses.replace(fit, doubts=("Mind the <gap>.",))
+
+    @cached_property
+    def coast_grid(self):
+        west, east, south, north = COAST
+        times = pd.date_range("2022-02-19T06:00", periods=4, freq="6h")
+        return degrees(np.linspace(west, east, 9), np.linspace(south, north, 7), times)
+
+    @cached_property
+    def two_tasks(self):
+        x = np.random.default_rng(0).uniform(0, 4, (12, 2))
+        support = mrgp.points(x, inputs=("east", "north"))
+        seen = [
+            mrgp.Observations(support, x[:, 0], name="s", task="no2", units="ug/m3"),
+            mrgp.Observations(support, 2 * x[:, 1], name="s", task="pm10", units="ug/m3"),
+        ]
+        model = mrgp.MRGPRN(latents=1, kernel_w="constant")
+        return mrgp.fit(model, mrgp.Dataset(seen), optimiser=QUICK)
 
     @cached_property
     def london_frame(self):

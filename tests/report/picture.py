@@ -21,7 +21,7 @@ def draw(path):
         page = Path(folder) / "report.html"
         write_report(fit, page, title="NO2 in a simulated city")
         browser = started.chromium.launch(executable_path=shutil.which("chromium"))
-        shown = browser.new_page(viewport={"width": 960, "height": 1060})
+        shown = browser.new_page(viewport={"width": 1100, "height": 1320})
         shown.goto(f"file://{page}")
         shown.wait_for_selector("html[data-complete]", state="attached")
         shown.screenshot(path=path)

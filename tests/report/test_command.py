@@ -72,6 +72,24 @@ def test_a_page_is_written_with_scores_of_values_left_out_and_held_out(folder, t
     assert text.count("<script") == text.count("</script>")
 
 
+def test_sites_have_the_names_of_a_column_or_of_a_table(folder, tmp_path, capsys):
+    for name in ("fit.mrgp", "fit.mrgp.toml", "sensors.csv"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    asked = (tmp_path / "fit.mrgp", "-o", tmp_path / "page.html", "--grid", GRID, "--quiet")
+    places = frame(0, 15)
+    named = places.assign(site=[f"street {i}" for i in range(15)])
+    named[["east", "north", "site"]].to_csv(tmp_path / "sites.csv", index=False)
+    assert run(capsys, *asked, "--sites", tmp_path / "sites.csv")[0] == 0
+    assert "street 14" in (tmp_path / "page.html").read_text()
+    named.to_csv(tmp_path / "sensors.csv", index=False)
+    assert run(capsys, *asked)[0] == 0
+    assert "street 14" in (tmp_path / "page.html").read_text()
+    places[["east", "north"]].to_csv(tmp_path / "sites.csv", index=False)
+    code, _, noted = run(capsys, *asked, "--sites", tmp_path / "sites.csv")
+    assert code == 1
+    assert "needs a column of names" in noted
+
+
 def test_json_has_the_scores_of_evaluate(folder, tmp_path, capsys):
     fit, test = folder / "fit.mrgp", folder / "test.csv"
     out = tmp_path / "page.html"

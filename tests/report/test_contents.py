@@ -181,7 +181,7 @@ def test_polygons_have_their_outlines_and_every_task_its_field(plotly, tmp_path)
     model = mrgp.MRGPRN(latents=1, kernel_w="constant")
     fit = mrgp.fit(model, mrgp.Dataset([seen, other]), optimiser=quick)
     write_report(fit, path)
-    assert [field["task"] for field in contents(path)["fields"]] == ["no2", "pm10"]
+    assert [field["task"] for field in contents(path)["spans"][0]["fields"]] == ["no2", "pm10"]
     assert write_report(fit, path, task="pm10").tasks == ("pm10",)
 
 

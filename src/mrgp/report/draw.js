@@ -16,10 +16,11 @@ function symbolOf(source, i) {
 
 const theme = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const isNarrow = () => byId("view").clientWidth < NARROW;
-const settings = () => ({
+// Buttons are for the map alone: other charts are pictures to a screen reader.
+const settings = (bar) => ({
   displaylogo: false,
   responsive: false,
-  displayModeBar: isNarrow() ? false : "hover",
+  displayModeBar: bar && !isNarrow() ? "hover" : false,
   // All that there are: others of the library would send the chart away.
   modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 });
@@ -55,20 +56,31 @@ function canvas(width, height, more) {
   };
 }
 
-function layerLook(field) {
-  const named = withUnits(safe(field.task), safe(field.units || ""));
-  if (chosen.layer === "sd") {
-    return { title: `sd of ${named}`, colours: "Cividis", ends: field.range.sd };
+// The least and the greatest of the values shown.
+function endsOf(values) {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const value of values) {
+    if (value < low) low = value;
+    if (value > high) high = value;
   }
-  if (chosen.layer === "above") {
-    const limit = `${digits(chosen.threshold[chosen.task])} ${safe(field.units || "")}`.trim();
-    return { title: `P(${safe(field.task)} > ${limit})`, colours: "Viridis", ends: [0, 1] };
-  }
-  return { title: `mean of ${named}`, colours: "Viridis", ends: field.range.mean };
+  return low < high ? [low, high] : [low - 0.5, low + 0.5];
 }
 
-function heatmap(field, look) {
-  const values = layerValues();
+function layerLook(field, values) {
+  const mean = chosen.span === 0 ? safe(field.task) : `${safe(field.task)}, ${safe(spanNow().label)}`;
+  const named = withUnits(mean, safe(field.units || ""));
+  if (chosen.layer === "above") {
+    const limit = `${digits(chosen.threshold[chosen.task])} ${safe(field.units || "")}`.trim();
+    return { title: `P(${mean} > ${limit})`, colours: "Viridis", ends: [0, 1] };
+  }
+  const own = values && (chosen.colours === "shown" || noiseNow() > 0);
+  const ends = own ? endsOf(values) : field.range[chosen.layer];
+  if (chosen.layer === "sd") return { title: `sd of ${named}`, colours: "Cividis", ends };
+  return { title: `mean of ${named}`, colours: "Viridis", ends };
+}
+
+function heatmap(field, look, values) {
   const rows = [];
   for (let r = 0; r < content.grid.rows; r++) rows.push(values.subarray(r * columns, (r + 1) * columns));
   const low = isNarrow();
@@ -86,15 +98,19 @@ function heatmap(field, look) {
       thickness: 14,
       ...(low ? { y: 1.02, yanchor: "bottom", len: 1 } : {}),
     },
-    hovertemplate: "%{x}, %{y}<br>%{z:.4g}<extra></extra>",
+    hovertemplate: `%{x}, %{y}<br>${safe(timeNow())}<br>%{z:.4g}${hoverUnits(field)}<extra></extra>`,
     name: "prediction",
   };
 }
 
+const hoverUnits = (field) => (chosen.layer === "above" ? "" : safe(unitOf(field.units)));
+
 // Values of a source at the step shown, places without one left out.
 function seenNow(source) {
   const count = source.places.x.length;
-  const values = unpack(source.values, chosen.step * count, count);
+  // Of means over periods there are no values: those of the middle are shown as places alone.
+  const step = chosen.span === 0 ? chosen.step : 0;
+  const values = unpack(source.values, step * count, count);
   const seen = { x: [], y: [], value: [], place: [] };
   for (let i = 0; i < count; i++) {
     if (Number.isNaN(values[i])) continue;
@@ -119,7 +135,7 @@ function outline(source, seen, nth) {
 
 // A light rim, so that marks are seen on dark colours too.
 function halo(source, seen, i) {
-  const marker = { symbol: symbolOf(source, i).symbol, size: 14, color: "#ffffff" };
+  const marker = { symbol: symbolOf(source, i).symbol, size: isNarrow() ? 11 : 14, color: "#ffffff" };
   return { type: "scatter", mode: "markers", x: seen.x, y: seen.y, marker, hoverinfo: "skip", showlegend: false };
 }
 
@@ -135,16 +151,19 @@ function marks(source, seen, i, look) {
     x: seen.x,
     y: seen.y,
     customdata: seen.value,
+    text: seen.place.map((place) => safe(siteName(source, source.places.x[place], source.places.y[place]))),
     marker: {
       symbol,
-      size: cell ? 6 : 10,
-      color: chosen.layer === "sd" ? "#888888" : colour,
+      size: cell ? (seen.x.length > 40 || isNarrow() ? 4 : 6) : isNarrow() ? 8 : 10,
+      color: chosen.layer === "sd" || chosen.span !== 0 ? "#888888" : colour,
       colorscale: look.colours,
       cmin: look.ends[0],
       cmax: look.ends[1],
       line: { color: cell ? "#ffffff" : "#000000", width: 1 },
     },
-    hovertemplate: `${safe(source.name)}: %{customdata:.4g}<extra></extra>`,
+    hovertemplate: chosen.span === 0
+      ? `%{text}<br>${safe(timeNow())}<br>%{customdata:.4g}${safe(unitOf(source.units))}<extra></extra>`
+      : "%{text}<extra></extra>",
     showlegend: false,
     name: safe(source.name),
   };
@@ -182,18 +201,47 @@ function mapHeight(width) {
   return Math.min(Math.max(inner + (isNarrow() ? 136 : 76), 320), isNarrow() ? 620 : 660);
 }
 
+// Coasts and borders: dark lines with a light rim, seen on every colour.
+function backdropTraces() {
+  if (!content.backdrop) return [];
+  const traces = [];
+  for (const { kind, x, y } of content.backdrop.lines) {
+    const dash = kind === "coast" ? "solid" : "dot";
+    const shared = { type: "scatter", mode: "lines", x, y, hoverinfo: "skip", showlegend: false, name: kind };
+    traces.push({ ...shared, line: { color: "rgba(255,255,255,0.6)", width: 3 } });
+    traces.push({ ...shared, line: { color: "#111111", width: kind === "coast" ? 1.4 : 1, dash } });
+  }
+  const { cities } = content.backdrop;
+  if (cities.length) {
+    traces.push({
+      type: "scatter",
+      mode: "text",
+      x: cities.map((city) => city.x),
+      y: cities.map((city) => city.y),
+      text: cities.map((city) => safe(city.name)),
+      textfont: { color: "#ffffff", size: 13, shadow: "0 0 3px #000000, 0 0 3px #000000, 0 0 3px #000000" },
+      hoverinfo: "skip",
+      showlegend: false,
+      name: "cities",
+    });
+  }
+  return traces;
+}
+
 function drawMap() {
-  const field = content.fields[chosen.task];
-  const look = layerLook(field);
-  const traces = [heatmap(field, look)];
+  const field = fieldNow();
+  const values = layerValues();
+  const look = layerLook(field, values);
+  const traces = [heatmap(field, look, values), ...backdropTraces()];
   content.sources.forEach((source, i) => {
     if (source.task !== field.task || chosen.hidden.has(i)) return;
     const seen = seenNow(source);
     const before = content.sources.slice(0, i).filter((other) => other.outlines).length;
     traces.push(source.outlines ? outline(source, seen, before) : halo(source, seen, i));
-    traces.push(marks(source, seen, i, look));
+    if (chosen.marks === "values") traces.push(marks(source, seen, i, look));
   });
-  traces.push(mark());
+  if (chosen.marks !== "values") traces.push(...scoreMarks(field));
+  traces.push(...transectTrace(), mark());
   const width = byId("view").clientWidth;
   const vertical = { ...axis(content.grid.y.label, content.grid.y.dates), ...reach(content.grid.y) };
   if (content.grid.ratio) Object.assign(vertical, { scaleanchor: "x", scaleratio: content.grid.ratio, constrain: "domain", constraintoward: "bottom" });
@@ -206,9 +254,9 @@ function drawMap() {
     hovermode: "closest",
     showlegend: false,
     uirevision: "map",
-    margin: { l: 60, r: 16, t: isNarrow() ? 84 : 24, b: 56 },
+    margin: { l: 60, r: 16, t: isNarrow() ? 84 : 24, b: chosen.marks === "values" ? 56 : 120 },
   });
-  return Plotly.react("view", traces, layout, settings());
+  return Plotly.react("view", traces, layout, settings(true));
 }
 
 function curveOf(field) {
@@ -252,7 +300,7 @@ function dots(source, i) {
 }
 
 function drawCurve() {
-  const field = content.fields[chosen.task];
+  const field = fieldNow();
   const traces = curveOf(field);
   if (chosen.layer === "mean") {
     content.sources.forEach((source, i) => {
@@ -274,29 +322,7 @@ function drawCurve() {
     uirevision: "curve",
     margin: { l: 60, r: 16, t: 48, b: 48 },
   });
-  return Plotly.react("view", traces, layout, settings());
-}
-
-// What is predicted at the marked place, over the steps of the slider.
-function drawSeries() {
-  const slider = content.grid.slider;
-  if (!slider || content.grid.steps < 2) return;
-  byId("series").hidden = false;
-  const field = content.fields[chosen.task];
-  const found = slider.values.map((_, step) => valuesAt(step, chosen.row, chosen.column));
-  const mean = found.map((one) => one.mean);
-  const traces = [
-    ...band(slider.values, found.map((v) => v.mean - 2 * v.sd), found.map((v) => v.mean + 2 * v.sd), "± 2 sd"),
-    line(slider.values, mean, "mean at the marked place", LINES[0]),
-  ];
-  const at = slider.values[chosen.step];
-  const layout = canvas(byId("series").clientWidth, 260, {
-    xaxis: axis(slider.label, slider.dates),
-    yaxis: axis(withUnits(field.task, field.units), false),
-    shapes: [{ type: "line", x0: at, x1: at, yref: "paper", y0: 0, y1: 1, line: { color: theme("--soft"), width: 1, dash: "dot" } }],
-    margin: { l: 60, r: 16, t: 40, b: 48 },
-  });
-  return Plotly.react("series", traces, layout, settings());
+  return Plotly.react("view", traces, layout, settings(true));
 }
 
 function drawChecks() {
@@ -339,6 +365,7 @@ function drawPrediction() {
   const done = content.kind === "curve" ? drawCurve() : drawMap();
   readout(chosen.row, chosen.column);
   drawSeries();
+  drawTransect();
   return done;
 }
 
@@ -359,62 +386,3 @@ function redrawAll() {
   drawMaps();
 }
 
-function tellAbout() {
-  const notes = [];
-  for (const field of content.fields) {
-    const what = field.most > field.components ? `The prediction of ${field.task} is a mixture of ${field.most} Gaussians; ${field.components} stand for them here. ` : "";
-    const close = field.error < 5e-5 ? "are" : `are within ${field.error.toFixed(4)} of`;
-    notes.push(`${what}Probabilities for ${field.task} ${close} those of the fit.`);
-  }
-  for (const source of content.sources) {
-    if (source.shown < source.count) notes.push(`${source.shown} of ${source.count} places of ${source.name} are shown.`);
-  }
-  if (content.grid.held.length) notes.push(`Held: ${content.grid.held.join(", ")}.`);
-  byId("about").textContent = notes.join(" ");
-  const curve = content.kind === "curve";
-  byId("hint").textContent = curve
-    ? "Point at the curve for values, or focus it and press the arrow keys."
-    : "Point at the map for values; click a cell, or focus the map and press the arrow keys, to mark a place.";
-  if (curve) byId("view").setAttribute("aria-label", "Curve");
-  if (curve) byId("mean-name").textContent = "mean and 95 % interval";
-}
-
-function follow() {
-  const place = (point) =>
-    content.kind === "curve"
-      ? { row: 0, column: content.grid.x.values.indexOf(point.x) }
-      : { row: content.grid.y.values.indexOf(point.y), column: content.grid.x.values.indexOf(point.x) };
-  const onGrid = (at) => at.row >= 0 && at.column >= 0;
-  byId("view").on("plotly_hover", (event) => {
-    const at = place(event.points[0]);
-    if (onGrid(at)) readout(at.row, at.column);
-  });
-  byId("view").on("plotly_unhover", () => readout(chosen.row, chosen.column));
-  byId("view").on("plotly_click", (event) => {
-    const at = place(event.points[0]);
-    if (onGrid(at)) Object.assign(chosen, at);
-    redraw();
-  });
-}
-
-// The words of the page are drawn before the library is read, which takes longest.
-function start() {
-  const library = document.createElement("script");
-  library.textContent = byId("plotly").textContent;
-  document.head.append(library);
-  drawPrediction().then(() => {
-    follow();
-    document.documentElement.dataset.ready = String(Math.round(performance.now()));
-    setTimeout(() => {
-      drawChecks();
-      drawMaps();
-      document.documentElement.dataset.complete = "yes";
-    }, 0);
-  });
-}
-
-addOptions();
-showChoice();
-listen();
-tellAbout();
-requestAnimationFrame(() => setTimeout(start, 0));

@@ -1,6 +1,7 @@
 """What a page shows of a task: a prediction on a grid, packed for a browser."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,8 @@ from mrgp.inference import Fit, Progress
 from mrgp.plotting.coordinates import Vector
 from mrgp.plotting.sheets import limits_of
 from mrgp.prediction import Prediction, predict
-from mrgp.report.layout import Grid
 from mrgp.report.packing import Components, merged, packed, quantised, unpacked
-from mrgp.supports import neutral
+from mrgp.supports import Support, concat, neutral
 
 BUDGET = 7_200_000
 """Bytes of numbers on a page; text makes them a third more."""
@@ -39,31 +39,36 @@ class Drawn:
     shares: dict[str, float]
 
 
-def draw(fit: Fit, grid: Grid, task: str, room: int, progress: Progress) -> Drawn:
-    """Predict a task on a grid, step by step, with as many components as there is room for."""
-    steps = [index.ravel() for index in grid.index]
-    count = _components(grid.index.size, room)
+def draw(
+    fit: Fit, steps: Sequence[Support], task: str, room: int, progress: Progress, *, ends: bool
+) -> Drawn:
+    """Predict a task on a map, step by step, with as many components as there is room for.
+
+    Where `ends` are asked for, those of 95 % intervals are found too.
+    """
+    size = sum(map(len, steps))
+    count = _components(size, room)
     progress.start(f"predict {task}", len(steps))
     parts, shares, most = [], [], 1
-    for i, rows in enumerate(steps):
-        found = predict(fit, neutral(grid.support[rows], fit.covariates), task=task)
+    for i, support in enumerate(steps):
+        found = predict(fit, neutral(support, fit.covariates), task=task)
         most = max(most, len(found.means))
         mixture = merged((found.component_weights, found.means, found.variances), count)
         at = found.mean + np.array(AWAY)[:, None] * found.std
         there = np.stack([found.exceedance(t) for t in at])
-        ends = found.interval(0.95) if len(grid.layout.across) == 1 else ()
-        parts.append((*mixture, at, there, *ends))
+        interval = found.interval(0.95) if ends else ()
+        parts.append((*mixture, at, there, *interval))
         shares.append({label: weight.mean() for label, weight in found.weights.items()})
         progress.update(i + 1, f"{i + 1} of {len(steps)}")
-    progress.finish(f"{grid.index.size:,} places")
-    weights, means, variances, at, there, *ends = (
+    progress.finish(f"{size:,} places")
+    weights, means, variances, at, there, *interval = (
         np.concatenate(several, -1) for several in zip(*parts, strict=True)
     )
-    made = (grid.support[grid.index.ravel()], task, None, fit.units.get(task))
+    made = (concat(*steps) if len(steps) > 1 else steps[0], task, None, fit.units.get(task))
     return Drawn(
         prediction=Prediction(*made, weights, means, variances),
         most=most,
-        interval=(ends[0], ends[1]) if ends else None,
+        interval=(interval[0], interval[1]) if interval else None,
         at=at,
         there=there,
         shares={k: float(np.mean([share[k] for share in shares])) for k in shares[0]},

@@ -106,6 +106,11 @@ class Grid:
         steps = 1 if layout.along is None else shape[layout.along]
         return cls(support, layout, tuple(sides), index.reshape(steps, -1, shape[layout.across[0]]))
 
+    @property
+    def steps(self) -> list[Support]:
+        """The places of each step of the slider, row by row."""
+        return [self.support[index.ravel()] for index in self.index]
+
     def middles(self, d: int) -> Vector:
         """Return the middles along an input in plain numbers: degrees, seconds, or as given."""
         return plain(self.sides[d].middle, self.sides[d].axis)

@@ -10,15 +10,20 @@ NUMBER = ' class="number"'
 COLUMN, ROW = 'th scope="col"', 'th scope="row"'
 
 
-def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def table(
+    caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]], *, tall: bool = False
+) -> str:
     """Return a table; numbers are written with four digits, and stand to the right.
+
+    A `tall` one scrolls within itself.
 
     >>> table("Sizes", ["name", "n"], [["<a>", 3]]).splitlines()[1]
     '<table><caption>Sizes</caption>'
     """
     right = [any(_is_number(row[i]) for row in rows) for i in range(len(header))]
     head = "".join(_cell(COLUMN, *pair) for pair in zip(header, right, strict=True))
-    lines = [f'<div class="wide" tabindex="0" role="group" aria-label="{escape(caption)}">']
+    kind = "wide tall" if tall else "wide"
+    lines = [f'<div class="{kind}" tabindex="0" role="group" aria-label="{escape(caption)}">']
     lines.append(f"<table><caption>{escape(caption)}</caption>")
     lines.append(f"<thead><tr>{head}</tr></thead><tbody>")
     for first, *others in rows:

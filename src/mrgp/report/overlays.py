@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from mrgp.data import Dataset, Observations
+from mrgp.plotting.functions import per_unit
 from mrgp.plotting.slices import evenly
 from mrgp.report.layout import Grid, Layout, plain, written
 from mrgp.report.packing import packed
@@ -34,7 +35,7 @@ def _along_curve(observed: Observations, grid: Grid) -> dict[str, Any]:
     return _named(observed, "intervals" if wide else "points", len(rows), len(observed)) | {
         "x": written(0.5 * (lower + upper), axis),
         "ends": [written(lower, axis), written(upper, axis)] if wide else None,
-        "values": packed(observed.y[rows]),
+        "values": packed(_of_field(observed)[rows]),
     }
 
 
@@ -44,7 +45,7 @@ def _on_map(observed: Observations, grid: Grid) -> dict[str, Any]:
     lower, upper = (np.asarray(bound).round(9) for bound in observed.support.bounds)
     ends = np.column_stack([side[:, d] for d in layout.across for side in (lower, upper)])
     places, first, owner = np.unique(ends, axis=0, return_index=True, return_inverse=True)
-    y, owner, count = observed.y, owner.ravel(), len(places)
+    y, owner, count = _of_field(observed), owner.ravel(), len(places)
     room = int(np.clip(MOST_VALUES // len(grid.index), LEAST_PLACES, MOST_PLACES))
     kept = evenly(count, room)
     values = [_means(owner[rows], y[rows], count)[kept] for rows in _steps(observed, grid)]
@@ -58,8 +59,15 @@ def _on_map(observed: Observations, grid: Grid) -> dict[str, Any]:
     return found | {"values": packed(values)}
 
 
+def _of_field(observed: Observations) -> Float[np.ndarray, " n"]:
+    """Return values that compare with the field's: counts by exposure, sums by their measure."""
+    y = per_unit(observed)
+    return y if observed.exposure is None else y / np.asarray(observed.exposure)
+
+
 def _named(o: Observations, shape: str, shown: int, count: int) -> dict[str, Any]:
-    return {"name": o.name, "task": o.task, "shape": shape, "shown": shown, "count": count}
+    said = {"name": o.name, "task": o.task, "units": o.units}
+    return said | {"shape": shape, "shown": shown, "count": count}
 
 
 def _steps(observed: Observations, grid: Grid) -> list[np.ndarray]:

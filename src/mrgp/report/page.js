@@ -5,7 +5,37 @@ const content = JSON.parse(document.getElementById("content").textContent);
 const byId = (name) => document.getElementById(name);
 const columns = content.grid.x.values.length;
 const cells = content.grid.rows * columns;
-const chosen = { task: 0, layer: "mean", step: 0, row: 0, column: 0, threshold: [], hidden: new Set() };
+const chosen = {
+  task: 0,
+  layer: "mean",
+  span: 0,
+  step: 0,
+  row: 0,
+  column: 0,
+  threshold: [],
+  hidden: new Set(),
+  noise: false,
+  colours: "all",
+  marks: "values",
+  site: null,
+  picking: false,
+  ends: [],
+};
+for (const span of content.spans) {
+  span.steps = Math.max(span.values.length, 1);
+  for (const field of span.fields) field.total = cells * span.steps;
+}
+
+// What the slider goes over: values at a time, or means over periods.
+const spanNow = () => content.spans[chosen.span];
+const fieldNow = () => spanNow().fields[chosen.task];
+const timeNow = () => (content.grid.slider ? spanNow().values[chosen.step] : "");
+
+// The noise of one value, or of the mean of as many as a period has.
+function noiseNow() {
+  const noise = content.noise[chosen.task];
+  return chosen.noise && noise ? noise[1] / Math.sqrt(spanNow().count) : 0;
+}
 
 // Numbers are packed as base64 text; bytes are made of it once, and values of one step when shown.
 function bytesOf(packed) {
@@ -32,17 +62,19 @@ function unpack(packed, start, count) {
 
 // The Gaussians of `count` cells from `start` on, one for each component of the mixture.
 function gaussians(field, start, count) {
-  const total = cells * content.grid.steps;
+  const total = field.total;
+  const noise = noiseNow();
   const found = [];
   const rest = new Float32Array(count).fill(1);
   for (let k = 0; k < field.components; k++) {
     const last = k === field.components - 1;
     const weight = last ? rest : unpack(field.weights, k * total + start, count);
     if (!last) for (let i = 0; i < count; i++) rest[i] -= weight[i];
+    const sd = unpack(field.sds, k * total + start, count);
     found.push({
       weight,
       mean: unpack(field.means, k * total + start, count),
-      sd: unpack(field.sds, k * total + start, count),
+      sd: noise ? sd.map((value) => Math.hypot(value, noise)) : sd,
     });
   }
   return found;
@@ -94,17 +126,15 @@ function above(parts, count, threshold) {
   return found;
 }
 
-// Values of the chosen layer at the step shown.
-function layerValues() {
-  const field = content.fields[chosen.task];
-  const parts = gaussians(field, chosen.step * cells, cells);
-  return chosen.layer === "above"
+// Values of a layer at the step shown.
+function layerValues(layer = chosen.layer) {
+  const parts = gaussians(fieldNow(), chosen.step * cells, cells);
+  return layer === "above"
     ? above(parts, cells, chosen.threshold[chosen.task])
-    : moments(parts, cells)[chosen.layer];
+    : moments(parts, cells)[layer];
 }
 
-function valuesAt(step, row, column) {
-  const field = content.fields[chosen.task];
+function valuesAt(step, row, column, field = fieldNow()) {
   const parts = gaussians(field, step * cells + row * columns + column, 1);
   const { mean, sd } = moments(parts, 1);
   return { mean: mean[0], sd: sd[0], above: above(parts, 1, chosen.threshold[chosen.task])[0] };
@@ -113,111 +143,43 @@ function valuesAt(step, row, column) {
 const coordinate = (value) => (typeof value === "number" ? Number(value.toPrecision(6)).toString() : value);
 const digits = (value) => Number(value.toPrecision(4)).toString();
 const withUnits = (name, units) => (units ? `${name} (${units})` : name);
+const unitOf = (units) => (units ? ` ${units}` : "");
 
-function readout(row, column) {
-  const field = content.fields[chosen.task];
-  const found = valuesAt(chosen.step, row, column);
-  const units = field.units ? ` ${field.units}` : "";
+// Where and when, in words.
+function placeWords(row, column) {
   const place = [`${content.grid.x.name} ${coordinate(content.grid.x.values[column])}`];
   if (content.grid.y) place.push(`${content.grid.y.name} ${coordinate(content.grid.y.values[row])}`);
   const slider = content.grid.slider;
-  if (slider) place.push(`${slider.dates ? "" : `${slider.name} `}${coordinate(slider.values[chosen.step])}`);
+  if (slider) place.push(`${slider.dates ? "" : `${slider.name} `}${coordinate(timeNow())}`);
+  return place.join(", ");
+}
+
+function readout(row, column) {
+  const field = fieldNow();
+  const found = valuesAt(chosen.step, row, column);
+  const units = unitOf(field.units);
   const limit = digits(chosen.threshold[chosen.task]);
+  const what = chosen.span === 0 ? "" : `${spanNow().label}, `;
+  const noise = noiseNow() ? `, with the noise of ${content.noise[chosen.task][0]}` : "";
   byId("readout").textContent =
-    `${place.join(", ")}: mean ${digits(found.mean)}${units}, sd ${digits(found.sd)}${units}, ` +
-    `P(${field.task} > ${limit}) = ${found.above.toFixed(4)}`;
+    `${placeWords(row, column)}: ${what}mean ${digits(found.mean)}${units}, sd ${digits(found.sd)}${units}, ` +
+    `P(${field.task} > ${limit}${units}) = ${found.above.toFixed(4)}${noise}`;
+  byId("tells").textContent = tellsHere(row, column);
 }
 
-// Controls: native elements, so that keyboards and screen readers know them.
-function addOptions() {
-  content.fields.forEach((field, i) => {
-    chosen.threshold[i] = field.threshold;
-    const option = document.createElement("option");
-    option.value = i;
-    option.textContent = withUnits(field.task, field.units);
-    byId("task").append(option);
+// How much wider the prediction would be without each source, on a coarse grid of places and times.
+function tellsHere(row, column) {
+  const tells = content.tells[chosen.task];
+  if (!tells || chosen.span !== 0) return "";
+  const nearest = (values, at) => values.reduce((best, v, i) => (Math.abs(v - at) < Math.abs(values[best] - at) ? i : best), 0);
+  const step = nearest(tells.steps, chosen.step);
+  const index = (step * tells.rows.length + nearest(tells.rows, row)) * tells.columns.length + nearest(tells.columns, column);
+  const [all] = unpack(tells.sd, index, 1);
+  const units = unitOf(fieldNow().units);
+  const said = Object.entries(tells.without).map(([name, packed]) => {
+    const [sd] = unpack(packed, index, 1);
+    const share = Math.max(0, 1 - (all / sd) ** 2);
+    return `without ${name} ${digits(sd)}${units} (${name} tells ${(100 * share).toFixed(0)} % of that variance)`;
   });
-  byId("task-control").hidden = content.fields.length < 2;
-  content.sources.forEach((source, i) => {
-    const label = document.createElement("label");
-    const box = document.createElement("input");
-    box.type = "checkbox";
-    box.checked = true;
-    box.addEventListener("change", () => {
-      if (box.checked) chosen.hidden.delete(i);
-      else chosen.hidden.add(i);
-      redraw();
-    });
-    const symbol = document.createElement("span");
-    symbol.className = "symbol";
-    symbol.setAttribute("aria-hidden", "true");
-    symbol.textContent = symbolOf(source, i).text;
-    label.dataset.task = source.task;
-    label.append(box, " ", symbol, ` ${source.name}`);
-    byId("shown-sources").append(label);
-  });
-  byId("shown-sources").hidden = content.sources.length === 0;
-  if (content.grid.slider && content.grid.steps > 1) {
-    byId("slider-control").hidden = false;
-    byId("slider-label").textContent = content.grid.slider.label;
-    byId("slider").max = content.grid.steps - 1;
-  }
-  chosen.row = Math.floor(content.grid.rows / 2);
-  chosen.column = Math.floor(columns / 2);
-}
-
-function showChoice() {
-  const field = content.fields[chosen.task];
-  byId("threshold").value = chosen.threshold[chosen.task];
-  byId("units").textContent = field.units || "";
-  if (content.grid.slider) {
-    const value = String(coordinate(content.grid.slider.values[chosen.step]));
-    byId("slider-value").textContent = value;
-    byId("slider").setAttribute("aria-valuetext", value);
-  }
-  for (const label of document.querySelectorAll("#shown-sources label")) {
-    label.hidden = label.dataset.task !== field.task;
-  }
-}
-
-function listen() {
-  byId("controls").addEventListener("submit", (event) => event.preventDefault());
-  byId("task").addEventListener("change", (event) => {
-    chosen.task = Number(event.target.value);
-    showChoice();
-    redraw();
-  });
-  for (const radio of document.querySelectorAll("input[name=layer]")) {
-    radio.addEventListener("change", () => {
-      chosen.layer = radio.value;
-      redraw();
-    });
-  }
-  byId("threshold").addEventListener("input", (event) => {
-    const value = event.target.valueAsNumber;
-    event.target.setAttribute("aria-invalid", String(!Number.isFinite(value)));
-    if (!Number.isFinite(value)) return;
-    chosen.threshold[chosen.task] = value;
-    redraw();
-  });
-  byId("slider").addEventListener("input", (event) => {
-    chosen.step = Number(event.target.value);
-    showChoice();
-    redraw();
-  });
-  byId("view").addEventListener("keydown", moveMark);
-  window.addEventListener("resize", redrawAll);
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
-}
-
-// Arrow keys move the marked place over the map or along the curve.
-function moveMark(event) {
-  const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [1, 0], ArrowDown: [-1, 0] }[event.key];
-  if (!step || event.target !== byId("view")) return;
-  event.preventDefault();
-  const upward = content.grid.y && content.grid.y.values[0] > content.grid.y.values[content.grid.rows - 1] ? -1 : 1;
-  const inside = (value, count) => Math.min(Math.max(value, 0), count - 1);
-  chosen.row = inside(chosen.row + upward * step[0], content.grid.rows);
-  chosen.column = inside(chosen.column + step[1], columns);
-  redraw();
+  return `What each source tells near here: the sd is ${digits(all)}${units}; ${said.join("; ")}.`;
 }

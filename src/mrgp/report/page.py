@@ -16,12 +16,22 @@ from mrgp._extras import needed
 from mrgp._types import float64
 from mrgp.data import Dataset
 from mrgp.inference import Fit, as_progress
-from mrgp.report import fields, sections
+from mrgp.report import sections
+from mrgp.report.attribution import telling
+from mrgp.report.backdrop import backdrop, extent_of
+from mrgp.report.contents import Contents
+from mrgp.report.headline import short_section, subtitle_of, title_of
 from mrgp.report.layout import UNEVEN, Grid, Layout, default_grid
+from mrgp.report.legal import limits_for
 from mrgp.report.markup import section
 from mrgp.report.overlays import overlays
+from mrgp.report.periods import noise_of
+from mrgp.report.sites import book_of, sites_of, sites_table
+from mrgp.report.sites import payload as site_payload
 from mrgp.report.verdicts import checks
 from mrgp.supports import Support
+
+SCRIPTS = ("page.js", "draw.js", "sites.js", "transect.js", "files.js", "controls.js")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,15 +67,18 @@ def write_report(
     grid: Support | None = None,
     task: str | None = None,
     title: str | None = None,
+    sites: Any = None,
     progress: Any = None,
 ) -> Report:
     """Write a fit as one HTML file that opens without a network.
 
-    The page has a map with a time slider (or a curve, for one input), the data, the model and why
-    it was chosen, scores with calibration, and what was learned of each source. `data` are those
-    of the fit, which exact fits keep; `held_out` are values to score, of sources that were fitted;
-    `grid` is a full grid of points or cells, by default over the extent of the data. All tasks are
-    drawn, or the one named.
+    The page begins with how good the fit is, and has a map with a time slider (or a curve, for one
+    input), the values of every site, the data, the model and why it was chosen, scores with
+    calibration, and what was learned of each source. `data` are those of the fit, which exact fits
+    keep; `held_out` are values to score, of sources that were fitted; `grid` is a full grid of
+    points or cells, by default over the extent of the data. All tasks are drawn, or the one named.
+    `title` stands in the place of one that says what, where and when. `sites` is a table of the
+    names of sites: the columns of their places as the inputs are called, and one of names.
 
     >>> import numpy as np, mrgp, tempfile
     >>> x = np.linspace(0.0, 6.0, 20)[:, None]
@@ -86,32 +99,40 @@ def write_report(
     tasks = fit.tasks if task is None else (task,)
     known = _known(fit, data)
     layout = Layout.of(fit)
+    book = book_of(sites, layout)
     places = Grid.of(default_grid(layout, known) if grid is None else grid, layout)
-    room, shown = fields.BUDGET // len(tasks), as_progress(progress)
-    drawn = [fields.draw(fit, places, name, room, shown) for name in tasks]
+    made = Contents(fit, tasks, known, places, as_progress(progress))
+    drawn = made.drawn()
     found = checks(fit, known, held_out)
+    by_site = sites_of(fit, found, places, book)
     maps = sections.maps_of(fit)
-    named = title or f"{', '.join(tasks)} by {type(fit.recipe).__name__}"
-    used = sum(count for count, _ in fit.counts.values())
-    subtitle = f"{used:,} values of {', '.join(fit.sources)}; tasks: {', '.join(fit.tasks)};"
-    subtitle += f" fit {fit.status.code}"
+    box = extent_of(places)
+    named = title or title_of(fit, tasks, known, layout, box)
     content = {
         "title": named,
         "kind": "curve" if len(layout.across) == 1 else "map",
         "grid": _axes(places),
-        "fields": [fields.payload(one) for one in drawn],
+        "spans": made.spans(drawn),
+        "limits": [_limits(name, fit.units.get(name)) for name in tasks],
+        "noise": [noise_of(fit, name) for name in tasks],
         "sources": [] if known is None else overlays(known, places),
+        "sites": site_payload(by_site, places),
+        "backdrop": backdrop(box),
+        "tells": [telling(fit, known, places, name, made.progress) for name in tasks],
+        "notices": made.notices(),
         "checks": [check.curves() for check in found],
         "maps": sections.drawings(maps),
     }
     shares = {one.prediction.task: one.shares for one in drawn if one.shares}
     learned = sections.sources_section(fit, maps, shares)
+    checked = sections.checks_section(found, sites_table(by_site))
     parts = {
         "title": escape(named),
-        "subtitle": escape(subtitle),
+        "subtitle": escape(subtitle_of(fit, tasks)),
+        "short": section("short", "In short", short_section(fit, found, known)),
         "data": section("data", "Data", sections.data_section(fit, known, layout)),
         "model": section("model", "Model", sections.model_section(fit)),
-        "checks": section("checks", "Checks", sections.checks_section(found)),
+        "checks": section("checks", "Checks", checked),
         "sources": section("sources", "Bias and noise", learned),
         "version": escape(mrgp.__version__),
     }
@@ -124,6 +145,10 @@ def write_report(
         tasks=tasks,
         checks={check.name: check.scores for check in found},
     )
+
+
+def _limits(task: str, units: str | None) -> list[dict[str, Any]]:
+    return [limit._asdict() for limit in limits_for(task, units)]
 
 
 def plotly() -> str:
@@ -154,6 +179,9 @@ def _axes(grid: Grid) -> dict[str, Any]:
         }
     found["held"] = [f"{layout.names[d]} = {grid.shown(d)[0]}" for d in layout.held]
     found["ratio"] = _ratio(grid)
+    axes = [layout.axes[d] for d in layout.across]
+    if len(axes) == 2 and all(axis is not None and axis.unit == "km" for axis in axes):
+        found["km"] = [1 / axis.step for axis in axes if axis is not None]
     return found
 
 
@@ -177,7 +205,7 @@ def _page(parts: dict[str, str], content: dict[str, Any], library: str) -> str:
     """Fill the template; data stand in a script of JSON, where no text can end the element."""
     folder = files("mrgp.report")
     read = {name: (folder / name).read_text("utf-8") for name in ("page.html", "page.css")}
-    scripts = "\n".join((folder / name).read_text("utf-8") for name in ("page.js", "draw.js"))
+    scripts = "\n".join((folder / name).read_text("utf-8") for name in SCRIPTS)
     data = json.dumps(content, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     filled = {"style": read["page.css"], "plotly": library, "script": scripts, "content": data}
     return Template(read["page.html"]).substitute(parts | filled)

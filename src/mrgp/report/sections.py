@@ -14,6 +14,7 @@ from mrgp.parameters import at_limit
 from mrgp.plotting.coordinates import with_units
 from mrgp.plotting.functions import map_title
 from mrgp.plotting.learned import lengthscales_along, noise_sds, unit_of
+from mrgp.report.headline import counted, joined
 from mrgp.report.layout import Layout, written
 from mrgp.report.markup import chart, heading, lines, listing, paragraph, table
 from mrgp.report.verdicts import FEW, SAID, Check
@@ -41,7 +42,7 @@ def data_section(fit: Fit, data: Dataset | None, layout: Layout) -> str:
     """Tell what was fitted: values, supports, ranges and extents."""
     if data is None:
         counts = fit.counts.items()
-        rows = [[*p, used, missing, fit.units.get(p[1])] for p, (used, missing) in counts]
+        rows = [[*p, used, missing, fit.units_of(p)] for p, (used, missing) in counts]
         said = "The fit does not keep its data, so that their ranges and extents are not known."
         header = ["source", "task", "values", "missing", "units"]
         return paragraph(said) + table("Sources", header, rows)
@@ -54,7 +55,9 @@ def data_section(fit: Fit, data: Dataset | None, layout: Layout) -> str:
 
 def _about(observed: Observations, fit: Fit) -> list[Any]:
     seen, counts = observed.dropna().y, fit.counts[observed.process]
-    units = observed.units or fit.units.get(observed.task)
+    units = observed.units
+    if units and observed.exposure is not None:
+        units = f"counts, of a field {units}"
     ends = [float(seen.min()), float(seen.mean()), float(seen.max())]
     return [*observed.process, support_words(observed), *counts, units, *ends]
 
@@ -86,10 +89,12 @@ def _extents(observed: Observations, layout: Layout) -> list[str]:
 def model_section(fit: Fit) -> str:
     """Tell the recipe, why it was chosen, how training went, and what was found."""
     parts = [paragraph(recipe_words(fit))]
+    if len(fit.tasks) > 1:
+        parts.append(
+            paragraph(f"There are {counted(len(fit.tasks), 'task')}: {joined(fit.tasks)}.")
+        )
     if fit.reasons:
         parts += [heading(3, "Why this model"), listing(fit.reasons)]
-    if fit.warnings:
-        parts += [heading(3, "What to be careful of"), listing(fit.warnings)]
     parts += [heading(3, "How training went"), listing(_training(fit))]
     parts += [heading(3, "Parameters"), paragraph(UNITS)]
     along = lengthscales_along(fit)
@@ -163,7 +168,8 @@ def _units(fit: Fit, name: str, count: int, along: Along) -> str | None:
         if len(set(units)) == 1:
             return units[0]
         return ", ".join(str(u or "–") for u in units) if count == len(units) else None
-    own = set(fit.units.values())
+    named = [p for p in fit.processes if f"[{p[0]}]" in name or f"[{p[0]}, {p[1]}]" in name]
+    own = {fit.units_of(process) for process in named or fit.processes}
     unit = next(iter(own)) if len(own) == 1 else None
     squares = ("kernel.variance", "noise_variance")
     if unit and (name.endswith(squares) or name.startswith("noise_variance")):
@@ -172,8 +178,8 @@ def _units(fit: Fit, name: str, count: int, along: Along) -> str | None:
     return unit if unit and level else None
 
 
-def checks_section(found: list[Check]) -> str:
-    """Tell the scores, and place the drawings of calibration."""
+def checks_section(found: list[Check], by_site: str = "") -> str:
+    """Tell the scores, place the drawings of calibration, and tell the scores `by_site`."""
     if not found:
         return paragraph(
             "There are no scores: the fit does not keep its data, and no others were given."
@@ -198,6 +204,7 @@ def checks_section(found: list[Check]) -> str:
         parts.append(f'<div class="pair">{inside}{transform}</div>')
         if check.remarks:
             parts += [heading(4, "What the residuals say"), lines(check.remarks)]
+    parts.append(by_site)
     return "\n".join(parts)
 
 
@@ -212,7 +219,8 @@ def sources_section(fit: Fit, maps: list[BiasMap], shares: dict[str, dict[str, f
     for (source, task), sd in zip(fit.processes, noise_sds(fit), strict=True):
         biases = (values.get(f"{name}[{source}]") for name in ("offset", "ratio"))
         known = (None if bias is None else float(bias) for bias in biases)
-        rows.append([source, task, sd, fit.units.get(task), *known, fit.weights[source, task]])
+        units = fit.units_of((source, task))
+        rows.append([source, task, sd, units, *known, fit.weights[source, task]])
     header = ["source", "task", "sd of noise", "units", "offset", "ratio", "composite weight"]
     parts = [table("Noise, bias and weight", header, rows), paragraph(_explained(fit, rows))]
     for task, of_experts in shares.items():
@@ -236,6 +244,8 @@ def _explained(fit: Fit, rows: list[list[Any]]) -> str:
         said += " A source reports offset + ratio x the field; the target has neither."
     elif fit.recipe.fitted == "parts":
         said += " The bias of each source is its map to the target, below."
+    elif len(fit.tasks) > 1:
+        said += " No bias was fitted: sources of one task are taken to see the same field."
     else:
         said += " No bias was fitted: all sources are taken to see the same field."
     if all(weight == 1 for weight in fit.weights.values()):

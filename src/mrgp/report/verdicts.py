@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from mrgp.checks import is_dense
 from mrgp.data import Dataset
-from mrgp.evaluation import evaluate_quietly, pit
+from mrgp.evaluation import evaluate, pit
 from mrgp.inference import Fit
 from mrgp.plotting.calibration import LEVELS, pit_density, shares_inside
 from mrgp.prediction import Prediction, predict_values
@@ -44,12 +44,13 @@ Process = tuple[str, str]
 class Check:
     """Scores of each process against some values, and where they fell in their predictions.
 
-    `name` is "left out", "held out" or "in sample".
+    `name` is "left out", "held out" or "in sample". `pairs` are predictions and values.
     """
 
     name: str
     scores: dict[Process, dict[str, float]]
     pit: dict[Process, Float[np.ndarray, " _"]]
+    pairs: dict[Process, tuple[Prediction, Any]]
     remarks: str = ""
 
     @classmethod
@@ -57,10 +58,10 @@ class Check:
         cls, name: str, pairs: dict[Process, tuple[Prediction, Any]], remarks: str = ""
     ) -> "Check":
         """Score predictions of processes against values, of which some may be missing."""
-        scores = {process: evaluate_quietly(*pair) for process, pair in pairs.items()}
+        scores = {process: evaluate(*pair) for process, pair in pairs.items()}
         places = {process: pit(*pair) for process, pair in pairs.items()}
         known = {process: values[~np.isnan(values)] for process, values in places.items()}
-        return cls(name, scores, known, remarks)
+        return cls(name, scores, known, pairs, remarks)
 
     def curves(self) -> list[dict[str, Any]]:
         """Return, by process, the share of values inside intervals, and a histogram of the PIT."""
@@ -78,6 +79,11 @@ class Check:
                 }
             )
         return found
+
+
+def value_units(fit: Fit, process: Process) -> str | None:
+    """Return the units of a process's values; counts with an exposure have none of the field's."""
+    return None if process in fit.exposed else fit.units_of(process)
 
 
 def checks(fit: Fit, data: Dataset | None, held_out: Dataset | None) -> list[Check]:

@@ -1,0 +1,75 @@
+"""What a page shows of a prediction: values at the times of the slider, and means over periods."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from mrgp.data import Dataset
+from mrgp.inference import Fit, Progress
+from mrgp.report import fields, periods
+from mrgp.report.layout import Grid
+from mrgp.report.periods import Span, clock_of
+
+
+@dataclasses.dataclass(frozen=True)
+class Contents:
+    """What a page shows of the prediction: at the times of the slider, and averaged."""
+
+    fit: Fit
+    tasks: tuple[str, ...]
+    known: Dataset | None
+    grid: Grid
+    progress: Progress
+
+    def drawn(self) -> list[fields.Drawn]:
+        """Predict every task at the times of the slider."""
+        room = fields.BUDGET // len(self.tasks)
+        curve = len(self.grid.layout.across) == 1
+        told = (room, self.progress)
+        return [fields.draw(self.fit, self.grid.steps, t, *told, ends=curve) for t in self.tasks]
+
+    def spans(self, drawn: list[fields.Drawn]) -> list[dict[str, Any]]:
+        """Return what the slider may go over: the times of the grid, and means over periods."""
+        first, clock = self.tasks[0], clock_of(self.known, self.grid, self.tasks[0])
+        times = [] if self.grid.layout.along is None else self.grid.shown(self.grid.layout.along)
+        over = "" if clock is None else clock.over
+        plain = Span("values at a time", over, times, [], 1)
+        found = [_span(plain, [fields.payload(one) for one in drawn])]
+        for span in () if clock is None else periods.spans(clock, first):
+            assert clock is not None
+            boxes = periods.supports(self.grid, clock, span)
+            # A small share of the page: averages come with fewer components.
+            room = fields.BUDGET // (8 * len(self.tasks))
+            told = (room, self.progress)
+            made = [fields.draw(self.fit, boxes, t, *told, ends=False) for t in self.tasks]
+            found.append(_span(span, [fields.payload(one) for one in made]))
+        return found
+
+    def notices(self) -> list[str]:
+        """Say what the page leaves out: times, tasks."""
+        found, along = [], self.grid.layout.along
+        if along is not None and self.known is not None:
+            first = self.known.observations[0]
+            lower, upper = (np.asarray(b)[:, along] for b in first.dropna().support.bounds)
+            there, shown = len(np.unique((0.5 * (lower + upper)).round(9))), len(self.grid.index)
+            if shown < there:
+                found.append(
+                    f"The slider has {shown} of the {there} times of {first.name}; a grid= of your"
+                    " own (--grid on the command line) shows others."
+                )
+        if len(self.tasks) < len(self.fit.tasks):
+            left = [name for name in self.fit.tasks if name not in self.tasks]
+            found.append(f"Not shown of this fit: {', '.join(left)}.")
+        return found
+
+
+def _span(span: Span, payloads: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "label": span.label,
+        "over": span.over,
+        "values": span.names,
+        "count": span.size,
+        "note": span.left_out,
+        "fields": payloads,
+    }

@@ -1,0 +1,262 @@
+// Controls: native elements, so that keyboards and screen readers know them.
+function addOption(select, value, text) {
+  const option = document.createElement("option");
+  option.value = value;
+  option.textContent = text;
+  byId(select).append(option);
+  return option;
+}
+
+function addOptions() {
+  content.spans[0].fields.forEach((field, i) => {
+    chosen.threshold[i] = field.threshold;
+    addOption("task", i, withUnits(field.task, field.units));
+  });
+  byId("task-control").hidden = content.spans[0].fields.length < 2;
+  content.spans.forEach((span, i) => addOption("span", i, span.label));
+  byId("span-control").hidden = content.spans.length < 2;
+  content.sources.forEach(addSource);
+  byId("shown-sources").hidden = content.sources.length === 0;
+  byId("slider-control").hidden = !content.grid.slider || content.grid.steps < 2;
+  byId("colours").hidden = byId("slider-control").hidden;
+  byId("transect-control").hidden = content.kind === "curve";
+  chosen.row = Math.floor(content.grid.rows / 2);
+  chosen.column = Math.floor(columns / 2);
+}
+
+function addSource(source, i) {
+  const label = document.createElement("label");
+  const box = document.createElement("input");
+  box.type = "checkbox";
+  box.checked = true;
+  box.addEventListener("change", () => {
+    if (box.checked) chosen.hidden.delete(i);
+    else chosen.hidden.add(i);
+    redraw();
+  });
+  const symbol = document.createElement("span");
+  symbol.className = "symbol";
+  symbol.setAttribute("aria-hidden", "true");
+  symbol.textContent = symbolOf(source, i).text;
+  label.dataset.task = source.task;
+  label.append(box, " ", symbol, ` ${source.name}`);
+  byId("shown-sources").append(label);
+}
+
+// Where a mean that a limit is of can be shown: as the values are, or averaged.
+function spanOf(over) {
+  const own = content.spans.findIndex((span) => span.over === over);
+  // Without dates it is not known what values are means over: the reader decides.
+  return own < 0 && content.spans.length === 1 && content.spans[0].over === "" ? 0 : own;
+}
+
+function addLimits() {
+  byId("limit").replaceChildren();
+  const limits = content.limits[chosen.task];
+  const units = unitOf(fieldNow().units);
+  addOption("limit", "", "a threshold of my own");
+  limits.forEach((limit, i) => {
+    const there = spanOf(limit.over) >= 0;
+    const allowed = limit.allowed ? `; ${limit.allowed}` : "";
+    const why = there ? "" : `, for which the window is too short or its values too far apart`;
+    const option = addOption("limit", i, `${limit.name}: ${digits(limit.value)}${units}, mean of ${limit.over === "hour" ? "an hour" : limit.over === "8 hours" ? "8 hours" : `a ${limit.over}`}${allowed}${why}`);
+    option.disabled = !there;
+  });
+  byId("limit-control").hidden = limits.length === 0;
+  const noise = content.noise[chosen.task];
+  byId("noise-control").hidden = !noise;
+  if (noise) byId("noise-name").textContent = `with the noise of a value of ${noise[0]}`;
+}
+
+function showChoice() {
+  const field = fieldNow();
+  byId("threshold").value = Number(chosen.threshold[chosen.task].toPrecision(6));
+  byId("units").textContent = field.units || "";
+  byId("span").value = chosen.span;
+  for (const radio of document.querySelectorAll("input[name=layer]")) radio.checked = radio.value === chosen.layer;
+  if (content.grid.slider) {
+    const slider = byId("slider");
+    slider.max = spanNow().steps - 1;
+    slider.value = chosen.step;
+    const value = String(coordinate(timeNow()));
+    byId("slider-label").textContent = content.grid.slider.label;
+    byId("slider-value").textContent = value;
+    slider.setAttribute("aria-valuetext", value);
+  }
+  for (const label of document.querySelectorAll("#shown-sources label")) {
+    label.hidden = label.dataset.task !== field.task;
+  }
+}
+
+function chooseSpan(span) {
+  chosen.span = span;
+  chosen.step = Math.min(chosen.step, spanNow().steps - 1);
+}
+
+function chooseLimit(value) {
+  const limit = content.limits[chosen.task][value];
+  if (!limit) return;
+  chosen.threshold[chosen.task] = limit.value;
+  chosen.layer = "above";
+  chooseSpan(spanOf(limit.over));
+}
+
+// On a change of an element: what to do with its value, and draw again.
+function onChange(id, act, kind = "change") {
+  byId(id).addEventListener(kind, (event) => {
+    act(event.target);
+    showChoice();
+    redraw();
+  });
+}
+
+function listen() {
+  byId("controls").addEventListener("submit", (event) => event.preventDefault());
+  onChange("task", (element) => {
+    chosen.task = Number(element.value);
+    chooseSite(null);
+    addSites();
+    addLimits();
+  });
+  onChange("span", (element) => chooseSpan(Number(element.value)));
+  onChange("limit", (element) => chooseLimit(element.value));
+  onChange("noise", (element) => {
+    chosen.noise = element.checked;
+  });
+  onChange("marks", (element) => {
+    chosen.marks = element.value;
+  });
+  onChange("site", (element) => {
+    const [group, place] = element.value.split("/").map(Number);
+    chooseSite(element.value ? { group, place } : null);
+  });
+  onChange("slider", (element) => (chosen.step = Number(element.value)), "input");
+  for (const name of ["layer", "colours"]) {
+    for (const radio of document.querySelectorAll(`input[name=${name}]`)) {
+      radio.addEventListener("change", () => {
+        chosen[name] = radio.value;
+        redraw();
+      });
+    }
+  }
+  byId("threshold").addEventListener("input", (event) => {
+    const value = event.target.valueAsNumber;
+    event.target.setAttribute("aria-invalid", String(!Number.isFinite(value)));
+    if (!Number.isFinite(value)) return;
+    chosen.threshold[chosen.task] = value;
+    byId("limit").value = "";
+    redraw();
+  });
+  byId("pick").addEventListener("click", togglePicking);
+  byId("csv").addEventListener("click", saveTable);
+  byId("netcdf").addEventListener("click", saveGrid);
+  byId("png").addEventListener("click", savePicture);
+  byId("view").addEventListener("keydown", moveMark);
+  window.addEventListener("resize", redrawAll);
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
+}
+
+// Arrow keys move the marked place over the map or along the curve; Enter sets an end.
+function moveMark(event) {
+  if (event.target !== byId("view")) return;
+  if (event.key === "Enter" && chosen.picking) {
+    pickEnd();
+    redraw();
+    return;
+  }
+  const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [1, 0], ArrowDown: [-1, 0] }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  const upward = content.grid.y && content.grid.y.values[0] > content.grid.y.values[content.grid.rows - 1] ? -1 : 1;
+  const inside = (value, count) => Math.min(Math.max(value, 0), count - 1);
+  chooseSite(null);
+  chosen.row = inside(chosen.row + upward * step[0], content.grid.rows);
+  chosen.column = inside(chosen.column + step[1], columns);
+  redraw();
+}
+
+function tellAbout() {
+  const notes = [...content.notices];
+  for (const span of content.spans) if (span.note) notes.push(`Of the ${span.label}, ${span.note}`);
+  for (const field of content.spans[0].fields) {
+    const what = field.most > field.components ? `The prediction of ${field.task} is a mixture of ${field.most} Gaussians; ${field.components} stand for them here. ` : "";
+    const close = field.error < 5e-5 ? "are" : `are within ${field.error.toFixed(4)} of`;
+    notes.push(`${what}Probabilities for ${field.task} ${close} those of the fit.`);
+  }
+  for (const source of content.sources) {
+    if (source.shown < source.count) notes.push(`${source.shown} of ${source.count} places of ${source.name} are shown.`);
+  }
+  for (const group of content.sites) {
+    if (group.names.length < group.count) notes.push(`${group.names.length} of ${group.count} places of ${group.source} can be chosen.`);
+  }
+  if (content.tells.some(Boolean)) notes.push("What a source tells is the spread of the field with and without its values, the parameters held.");
+  if (content.grid.held.length) notes.push(`Held: ${content.grid.held.join(", ")}.`);
+  if (content.backdrop && content.backdrop.words) notes.push(content.backdrop.words);
+  byId("about").textContent = notes.join(" ");
+  const curve = content.kind === "curve";
+  byId("hint").textContent = curve
+    ? "Point at the curve for values, or focus it and press the arrow keys."
+    : "Point at the map for values; click a cell or a site, or focus the map and press the arrow keys, to mark a place.";
+  if (curve) byId("view").setAttribute("aria-label", "Curve");
+  if (curve) byId("mean-name").textContent = "mean and 95 % interval";
+}
+
+// Where a point of a drawing is: a cell of the grid, and a site if there is one.
+function placeOf(point) {
+  if (content.kind === "curve") return { row: 0, column: content.grid.x.values.indexOf(point.x) };
+  if (point.data.type === "heatmap") {
+    return { row: content.grid.y.values.indexOf(point.y), column: content.grid.x.values.indexOf(point.x) };
+  }
+  return cellAt(point.x, point.y);
+}
+
+function siteOf(point) {
+  if (content.kind === "curve" || point.data.type === "heatmap") return null;
+  for (const group of groupsNow()) {
+    const site = siteAt({ name: group.source, task: group.task }, point.x, point.y);
+    if (site) return site;
+  }
+  return null;
+}
+
+function follow() {
+  const onGrid = (at) => at.row >= 0 && at.column >= 0;
+  byId("view").on("plotly_hover", (event) => {
+    const at = placeOf(event.points[0]);
+    if (onGrid(at)) readout(at.row, at.column);
+  });
+  byId("view").on("plotly_unhover", () => readout(chosen.row, chosen.column));
+  byId("view").on("plotly_click", (event) => {
+    const point = event.points[0];
+    const at = placeOf(point);
+    if (!onGrid(at)) return;
+    chooseSite(siteOf(point));
+    Object.assign(chosen, at);
+    if (chosen.picking) pickEnd();
+    redraw();
+  });
+}
+
+// The words of the page are drawn before the library is read, which takes longest.
+function start() {
+  const library = document.createElement("script");
+  library.textContent = byId("plotly").textContent;
+  document.head.append(library);
+  drawPrediction().then(() => {
+    follow();
+    document.documentElement.dataset.ready = String(Math.round(performance.now()));
+    setTimeout(() => {
+      drawChecks();
+      drawMaps();
+      document.documentElement.dataset.complete = "yes";
+    }, 0);
+  });
+}
+
+addOptions();
+addSites();
+addLimits();
+showChoice();
+listen();
+tellAbout();
+requestAnimationFrame(() => setTimeout(start, 0));

@@ -1,0 +1,128 @@
+// What is shown, as files: a table, a grid, a picture.
+const LAYERS = ["mean", "sd", "above"];
+
+function save(name, parts, type) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob(parts, { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+function fileName(ending) {
+  const words = [fieldNow().task, chosen.span === 0 ? "" : spanNow().label, timeNow()];
+  const name = words.filter((word) => word !== "").join("-");
+  return `${name.replace(/[^A-Za-z0-9.]+/g, "-").replace(/^-|-$/g, "")}.${ending}`;
+}
+
+const quoted = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
+
+function saveTable() {
+  const { x, y, slider } = content.grid;
+  const layers = LAYERS.map((layer) => layerValues(layer));
+  const limit = digits(chosen.threshold[chosen.task]);
+  const head = [x.name, ...(y ? [y.name] : []), ...(slider ? [slider.name] : []), "mean", "sd", `probability above ${limit}`];
+  const lines = [head.map(quoted).join(",")];
+  for (let row = 0; row < content.grid.rows; row++) {
+    for (let column = 0; column < columns; column++) {
+      const place = [x.values[column], ...(y ? [y.values[row]] : []), ...(slider ? [timeNow()] : [])];
+      const numbers = layers.map((values) => Number(values[row * columns + column].toPrecision(7)));
+      lines.push([...place, ...numbers].map(quoted).join(","));
+    }
+  }
+  save(fileName("csv"), [`${lines.join("\n")}\n`], "text/csv");
+}
+
+// NetCDF in its classic format: a header, then the numbers, most significant byte first.
+class Classic {
+  constructor() {
+    this.bytes = [];
+  }
+
+  whole(value) {
+    this.bytes.push((value >>> 24) & 255, (value >>> 16) & 255, (value >>> 8) & 255, value & 255);
+  }
+
+  name(text) {
+    const bytes = new TextEncoder().encode(text);
+    this.whole(bytes.length);
+    this.bytes.push(...bytes);
+    while (this.bytes.length % 4) this.bytes.push(0);
+  }
+
+  // Texts alone: other attributes are not needed.
+  attributes(found) {
+    const pairs = Object.entries(found).filter(([, text]) => text);
+    this.whole(pairs.length ? 12 : 0);
+    this.whole(pairs.length);
+    for (const [name, text] of pairs) {
+      this.name(name);
+      this.whole(2);
+      this.name(text);
+    }
+  }
+
+  header(sizes, about, variables, begins) {
+    this.bytes = [67, 68, 70, 1];
+    this.whole(0);
+    this.whole(10);
+    this.whole(sizes.length);
+    for (const [name, size] of sizes) {
+      this.name(name);
+      this.whole(size);
+    }
+    this.attributes(about);
+    this.whole(11);
+    this.whole(variables.length);
+    variables.forEach((variable, i) => {
+      this.name(variable.name);
+      this.whole(variable.dimensions.length);
+      variable.dimensions.forEach((d) => this.whole(d));
+      this.attributes(variable.about);
+      this.whole(6);
+      this.whole(8 * variable.values.length);
+      this.whole(begins[i]);
+    });
+    return this.bytes.length;
+  }
+}
+
+function classicFile(sizes, about, variables) {
+  const writer = new Classic();
+  const length = writer.header(sizes, about, variables, variables.map(() => 0));
+  const begins = [];
+  let end = length;
+  for (const variable of variables) {
+    begins.push(end);
+    end += 8 * variable.values.length;
+  }
+  writer.header(sizes, about, variables, begins);
+  const file = new DataView(new ArrayBuffer(end));
+  writer.bytes.forEach((byte, i) => file.setUint8(i, byte));
+  variables.forEach((variable, n) => variable.values.forEach((value, i) => file.setFloat64(begins[n] + 8 * i, value, false)));
+  return file.buffer;
+}
+
+function saveGrid() {
+  const { x, y, slider } = content.grid;
+  const field = fieldNow();
+  const sizes = [...(y ? [[y.name, content.grid.rows]] : []), [x.name, columns]];
+  const over = sizes.map((_, i) => i);
+  const numbers = (side) => (side.dates ? side.values.map((date) => Date.parse(`${date.replace(" ", "T")}Z`) / 1000) : side.values);
+  const about = (side) => (side.dates ? { units: "seconds since 1970-01-01", calendar: "standard" } : { long_name: side.label });
+  const variables = [...(y ? [{ name: y.name, dimensions: [0], values: numbers(y), about: about(y) }] : [])];
+  variables.push({ name: x.name, dimensions: [over.length - 1], values: numbers(x), about: about(x) });
+  const limit = `${digits(chosen.threshold[chosen.task])}${unitOf(field.units)}`;
+  const words = { mean: `mean of ${field.task}`, sd: `standard deviation of ${field.task}`, above: `probability of ${field.task} above ${limit}` };
+  for (const layer of LAYERS) {
+    const units = layer === "above" ? "1" : field.units;
+    variables.push({ name: layer, dimensions: over, values: Array.from(layerValues(layer)), about: { long_name: words[layer], units } });
+  }
+  const when = slider ? `${slider.label}: ${timeNow()}; ${spanNow().label}` : "";
+  save(fileName("nc"), [classicFile(sizes, { title: content.title, time: when }, variables)], "application/x-netcdf");
+}
+
+function savePicture() {
+  const view = byId("view");
+  Plotly.downloadImage(view, { format: "png", filename: fileName("png").replace(/\.png$/, ""), width: view.clientWidth, height: view.clientHeight, scale: 2 });
+}

@@ -1,0 +1,196 @@
+// Sites: choose one by name or click; its measurements, the model, other sources, residuals.
+const MEANINGS = {
+  "left out": "each value predicted from all the others",
+  "held out": "values that the fit has not seen",
+  "in sample": "values that were fitted",
+};
+
+const groupsNow = () => content.sites.filter((group) => group.task === fieldNow().task);
+
+// Which site of a source is at a place.
+function siteAt(source, x, y) {
+  const near = (a, b) => Math.abs(a - b) <= 1e-6 * Math.max(1, Math.abs(a));
+  for (const [i, group] of content.sites.entries()) {
+    if (group.source !== source.name || group.task !== source.task) continue;
+    const place = group.x.findIndex((_, n) => near(group.x[n], x) && near(group.y[n], y));
+    if (place >= 0) return { group: i, place };
+  }
+  return null;
+}
+
+function siteName(source, x, y) {
+  const site = siteAt(source, x, y);
+  if (!site) return source.name;
+  const name = content.sites[site.group].names[site.place];
+  return name.startsWith(source.name) ? name : `${name} (${source.name})`;
+}
+
+// The cell of the map that is nearest to a place.
+function cellAt(x, y) {
+  const nearest = (values, at) => values.reduce((best, v, i) => (Math.abs(v - at) < Math.abs(values[best] - at) ? i : best), 0);
+  return { column: nearest(content.grid.x.values, x), row: nearest(content.grid.y.values, y) };
+}
+
+function chooseSite(site) {
+  chosen.site = site;
+  byId("site").value = site ? `${site.group}/${site.place}` : "";
+  if (!site) return;
+  const group = content.sites[site.group];
+  Object.assign(chosen, cellAt(group.x[site.place], group.y[site.place]));
+}
+
+function addSites() {
+  const select = byId("site");
+  for (const old of select.querySelectorAll("optgroup")) old.remove();
+  content.sites.forEach((group, i) => {
+    if (group.task !== fieldNow().task) return;
+    const several = document.createElement("optgroup");
+    several.label = group.check === "held out" ? `${group.source}, held out` : group.source;
+    const order = group.names.map((_, n) => n);
+    order.sort((a, b) => group.names[a].localeCompare(group.names[b], undefined, { numeric: true }));
+    for (const place of order) {
+      const option = document.createElement("option");
+      option.value = `${i}/${place}`;
+      option.textContent = group.names[place];
+      several.append(option);
+    }
+    select.append(several);
+  });
+  const none = groupsNow().length === 0;
+  byId("site-control").hidden = none;
+  byId("marks-control").hidden = none;
+}
+
+// The values of a site, with what was predicted of each.
+function seriesOf(group, place) {
+  const start = group.first[place];
+  const count = group.first[place + 1] - start;
+  const take = (packed) => Array.from(unpack(packed, start, count));
+  return {
+    count,
+    times: group.when.slice(start, start + count).map((n) => group.times[n]),
+    values: take(group.values),
+    means: take(group.means),
+    sds: take(group.sds),
+    lower: take(group.lower),
+    upper: take(group.upper),
+  };
+}
+
+function scoreMarks(field) {
+  const groups = groupsNow().filter((group) => !hiddenSource(group));
+  const all = groups.flatMap((group) => group[chosen.marks]);
+  if (!all.length) return [];
+  const most = Math.max(...all.map(Math.abs), 1e-12);
+  const look = chosen.marks === "rmse" ? { colours: "YlOrRd", low: 0 } : { colours: "RdBu", low: -most };
+  const title = chosen.marks === "rmse" ? "rmse of each site" : "mean error of each site";
+  return groups.map((group, n) => ({
+    type: "scatter",
+    mode: "markers",
+    x: group.x,
+    y: group.y,
+    text: group.names.map(safe),
+    customdata: group[chosen.marks],
+    marker: {
+      size: 13,
+      symbol: MARKS[n % MARKS.length].symbol,
+      color: group[chosen.marks],
+      colorscale: look.colours,
+      reversescale: chosen.marks === "rmse",
+      cmin: look.low,
+      cmax: most,
+      line: { color: "#000000", width: 1 },
+      showscale: n === 0,
+      colorbar: { title: { text: withUnits(title, safe(field.units || "")), side: "top" }, orientation: "h", thickness: 10, y: -0.16, yanchor: "top", len: 0.8 },
+    },
+    hovertemplate: `%{text}<br>${title}: %{customdata:.4g}${safe(unitOf(group.units))}<extra></extra>`,
+    showlegend: false,
+    name: `scores of ${safe(group.source)}`,
+  }));
+}
+
+function hiddenSource(group) {
+  const i = content.sources.findIndex((source) => source.name === group.source && source.task === group.task);
+  return i >= 0 && chosen.hidden.has(i);
+}
+
+function siteTraces(site) {
+  const group = content.sites[site.group];
+  const own = seriesOf(group, site.place);
+  const traces = [...band(own.times, own.lower, own.upper, `95 %, ${MEANINGS[group.check]}`)];
+  traces.push({ ...line(own.times, own.means, "its mean", LINES[0], "dot") });
+  const marker = { color: theme("--text"), size: 6 };
+  traces.push({ type: "scatter", mode: "markers", x: own.times, y: own.values, name: `measured, ${safe(group.source)}`, marker });
+  Object.entries(group.near).forEach(([i, places], n) => {
+    const place = places[site.place];
+    const other = content.sites[i];
+    if (place < 0 || other.check !== group.check) return;
+    const theirs = seriesOf(other, place);
+    const shown = line(theirs.times, theirs.values, `${safe(other.source)} says (${safe(other.names[place])})`, LINES[1 + (n % (LINES.length - 1))]);
+    traces.push({ ...shown, mode: "lines+markers", marker: { size: 4 } });
+  });
+  return traces;
+}
+
+// What is predicted at the marked place over the slider, or a site with its measurements.
+function drawSeries() {
+  const slider = content.grid.slider;
+  const site = chosen.site;
+  tellSite(site);
+  const field = fieldNow();
+  const first = content.spans[0];
+  const times = slider && first.steps > 1;
+  byId("series").hidden = !times;
+  byId("residuals").hidden = !times || !site;
+  if (!times) return;
+  const map = chosen.span === 0 ? field : first.fields[chosen.task];
+  const found = first.values.map((_, step) => valuesAt(step, chosen.row, chosen.column, map));
+  const mean = line(first.values, found.map((one) => one.mean), site ? "the map here" : "mean at the marked place", site ? LINES[2] : LINES[0]);
+  const around = band(first.values, found.map((v) => v.mean - 2 * v.sd), found.map((v) => v.mean + 2 * v.sd), "± 2 sd");
+  const traces = site ? [...siteTraces(site), mean] : [...around, mean];
+  const at = chosen.span === 0 ? timeNow() : null;
+  const shapes = at === null ? [] : [{ type: "line", x0: at, x1: at, yref: "paper", y0: 0, y1: 1, line: { color: theme("--soft"), width: 1, dash: "dot" } }];
+  const rows = isNarrow() ? Math.ceil(traces.length) : Math.ceil(traces.length / 3);
+  const layout = canvas(byId("series").clientWidth, 280 + (site ? 18 * rows : 0), {
+    xaxis: axis(slider.label, slider.dates),
+    yaxis: axis(withUnits(field.task, field.units), false),
+    shapes,
+    margin: { l: 60, r: 16, t: site ? 32 + 18 * rows : 40, b: 48 },
+  });
+  Plotly.react("series", traces, layout, settings());
+  if (site) drawResiduals(site, slider, layout.xaxis);
+}
+
+function drawResiduals(site, slider, across) {
+  const group = content.sites[site.group];
+  const own = seriesOf(group, site.place);
+  const y = own.values.map((value, i) => (value - own.means[i]) / own.sds[i]);
+  const marker = { color: y.map((r) => (Math.abs(r) > 2 ? LINES[1] : LINES[0])) };
+  const traces = [{ type: "bar", x: own.times, y, marker, name: "residual", hovertemplate: "%{x}<br>%{y:.2f} sd<extra></extra>" }];
+  const rule = (at) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: at, y1: at, line: { color: theme("--soft"), width: 1, dash: "dash" } });
+  const layout = canvas(byId("residuals").clientWidth, 190, {
+    xaxis: { ...across },
+    yaxis: axis("residual (sd)", false),
+    shapes: [rule(2), rule(-2)],
+    showlegend: false,
+    margin: { l: 60, r: 16, t: 12, b: 48 },
+  });
+  Plotly.react("residuals", traces, layout, settings());
+}
+
+function tellSite(site) {
+  const title = byId("site-title");
+  title.hidden = !site;
+  byId("site-words").textContent = "";
+  if (!site) return;
+  const group = content.sites[site.group];
+  const own = seriesOf(group, site.place);
+  const units = unitOf(group.units);
+  title.textContent = `${group.names[site.place]} (${group.source})`;
+  const one = own.count === 1;
+  const error = `${one ? "error" : "mean error"} ${digits(group.error[site.place])}${units}`;
+  const words = one
+    ? [`measured ${digits(own.values[0])}${units}`, `predicted ${digits(own.means[0])}${units}, 95 % from ${digits(own.lower[0])} to ${digits(own.upper[0])}`, error]
+    : [`${own.count} values`, `rmse ${digits(group.rmse[site.place])}${units}`, error, `${(100 * group.inside[site.place]).toFixed(0)} % inside 95 % intervals`];
+  byId("site-words").textContent = `${words.join(", ")}; ${MEANINGS[group.check]}.`;
+}

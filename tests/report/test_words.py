@@ -1,0 +1,127 @@
+"""What a page says and offers without a browser: titles, limits, periods, names of sites."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mrgp
+from mrgp.report import write_report
+from mrgp.report.backdrop import backdrop, extent_of
+from mrgp.report.headline import beside_rules, title_of
+from mrgp.report.layout import Grid, Layout, default_grid
+from mrgp.report.legal import LIMITS, limits_for
+from mrgp.report.periods import Clock, spans
+from mrgp.supports import Axis
+
+DAY = 86400.0
+
+
+def clock(start, days, step):
+    first = pd.Timestamp(start, tz="UTC").timestamp()
+    return Clock(Axis("time", 0.0, 3600.0, "h"), first + np.arange(0, days * DAY, step), step)
+
+
+def test_the_title_names_the_city_the_sites_and_the_dates(fits):
+    layout = Layout.of(fits.london)
+    box = extent_of(Grid.of(default_grid(layout, fits.london_data), layout))
+    found = title_of(fits.london, fits.london.tasks, fits.london_data, layout, box)
+    assert found == "NO2, 6 sites and a grid of 4 cells, London, 19 February 2022"
+
+
+def test_a_title_without_degrees_has_the_extent_of_the_inputs(fits):
+    data = fits.curve.kept_data()
+    title = title_of(fits.curve, fits.curve.tasks, data, Layout.of(fits.curve), None)
+    assert title == "Value, 25 values of s and four values of w, hour 0 to 6"
+
+
+def test_days_need_values_most_of_the_time(fits):
+    hourly = spans(clock("2022-02-19T10:00", 3.0, 3600.0), "no2")
+    assert [span.label for span in hourly] == ["daily mean", "mean of all times"]
+    # The first day has 14 hours, and the last 10.
+    assert hourly[0].names == ["2022-02-20", "2022-02-21"]
+    assert hourly[0].size == 24
+    start, end = hourly[0].ends[0]
+    assert end - start == DAY
+
+
+def test_a_year_of_hours_has_its_annual_mean_and_ozone_its_eight_hours():
+    found = {span.over: span for span in spans(clock("2022-01-01", 365.0, 3600.0), "no2")}
+    assert found["year"].names == ["2022"]
+    assert found["day"].left_out == "24 of 365 are shown."
+    short = {span.over: span for span in spans(clock("2022-06-01", 2.0, 3600.0), "o3")}
+    assert len(short["8 hours"].names) == 6
+    assert "year" not in short
+
+
+def test_daily_values_are_not_averaged_over_days_but_over_years():
+    assert clock("2022-01-01", 365.0, DAY).over == "day"
+    assert [s.over for s in spans(clock("2022-01-01", 365.0, DAY), "pm10")] == ["year"]
+    assert spans(clock("2022-01-01", 30.0, DAY), "pm10") == []
+
+
+def test_days_of_a_zone_are_its_own():
+    axis = Axis("time", 0.0, 3600.0, "h", "America/New_York")
+    found = spans(clock("2004-06-01T04:00", 2.0, 3600.0)._replace(axis=axis), "no2")[0]
+    assert found.names == ["2004-06-01", "2004-06-02"]
+    assert found.ends[0][0] == pd.Timestamp("2004-06-01T04:00", tz="UTC").timestamp()
+
+
+def test_limits_are_by_unit():
+    assert {limit.over for limit in limits_for("no2", "µg/m³")} == {"hour", "day", "year"}
+    ppb = limits_for("NO2", "ppb")[0].value
+    assert ppb == pytest.approx(200 / 1.9125)
+    assert limits_for("no2", "K") == limits_for("temperature", "ug/m3") == ()
+    assert all(limit.value > 0 for several in LIMITS.values() for limit in several)
+
+
+def test_lines_are_clipped_to_the_extent():
+    box = (-84.5, -75.0, 33.5, 37.0)
+    found = backdrop(box)
+    assert found is not None
+    assert {line["kind"] for line in found["lines"]} == {"coast", "state"}
+    assert "U.S. Census Bureau" in found["words"]
+    for line in found["lines"]:
+        x = np.array([v for v in line["x"] if v is not None])
+        assert len(x) < 3000
+        assert np.mean((x >= box[0]) & (x <= box[1])) > 0.9
+    assert backdrop(None) is None
+
+
+def test_the_reason_of_a_choice_is_the_margin(fits):
+    said = "Beside the best simple rule at the places of 40 values: rmse 1 and crps 1, beside 2"
+    chosen = dataclasses.replace(fits.curve, reasons=("There is one source.", said))
+    assert beside_rules(chosen, None) == said
+
+
+def test_a_table_of_sites_needs_places_and_names(fits, plotly, tmp_path):
+    path = tmp_path / "page.html"
+    with pytest.raises(ValueError, match="it lacks 'lat'"):
+        write_report(fits.coast, path, grid=fits.coast_grid, sites=pd.DataFrame({"lon": [1.0]}))
+    places = pd.DataFrame({"lon": [1.0], "lat": [51.0]})
+    with pytest.raises(ValueError, match="needs a column of names"):
+        write_report(fits.coast, path, grid=fits.coast_grid, sites=places)
+    assert not path.exists()
+
+
+def test_values_with_an_exposure_are_drawn_as_rates(plotly, tmp_path):
+    from mrgp.report.overlays import overlays
+
+    x = mrgp.points([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], inputs=("x", "y"))
+    about = {"likelihood": mrgp.Poisson(), "exposure": [10.0, 20.0, 10.0, 5.0], "name": "register"}
+    data = mrgp.Dataset([mrgp.Observations(x, [1.0, 4.0, 3.0, 0.0], **about)])
+    layout = Layout(("x", "y"), (None, None), (0, 1), None, ())
+    found = overlays(data, Grid.of(default_grid(layout, data), layout))[0]
+    from mrgp.report.packing import unpacked
+
+    np.testing.assert_allclose(np.sort(unpacked(found["values"])), [0.0, 0.1, 0.2, 0.3], rtol=1e-6)
+
+
+def test_fits_without_units_say_so_after_save_and_load(fits, tmp_path):
+    mrgp.save(fits.coast, tmp_path / "fit.mrgp")
+    again = mrgp.load(tmp_path / "fit.mrgp")
+    assert [again.units_of(p) for p in again.processes] == ["ug/m3", None]
+    kept = again.kept_data()
+    assert kept is not None
+    assert [o.units for o in kept] == ["ug/m3", None]
