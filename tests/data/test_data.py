@@ -163,7 +163,7 @@ def test_values_are_copied_into_double_precision():
         (
             lambda: [observations(units="ppb"), satellite(units="ug/m3")],
             ValueError,
-            "units 'ppb' differ from 'ug/m3', which another source of the task uses. Convert one",
+            "units 'ug/m3' differ from 'ppb', which another source of the task uses. Convert one",
         ),
     ],
 )

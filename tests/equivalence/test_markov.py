@@ -24,9 +24,12 @@ from mrgp.gp.filtering import (
     seen_of,
     sight_of,
     steps_of,
+    whitened,
 )
+from mrgp.gp.spans import in_spans
 from mrgp.models import as_arrays
 from mrgp.parameters import partition, unwrap
+from mrgp.supports import Places, taken_apart
 
 NAMES = ("east", "time")
 SPACE = mrgp.Matern32(2.0, variance=1.2, dims="east")
@@ -258,6 +261,66 @@ def test_the_last_states_of_two_functions_say_it_too():
     assert_forecast(recipe, data, np.array([1.0, 0.6]), AFTER["windows"])
 
 
+@pytest.mark.parametrize("name", rest_thorough(("sites and cells", "nodes in time", "affine")))
+def test_with_all_places_inducing_it_is_exact(name):
+    kernel, sources, arguments = LAYOUTS[name]
+    exact, model, records, scaling = built(mrgp.MRGP(kernel, **arguments), mrgp.Dataset(sources))
+    seen = [o.dropna().support.shift(scaling.centre) for o in mrgp.Dataset(sources)]
+    parts = [part for support in seen for part in taken_apart(support, 1)]
+    inducing = Places.of(parts, np.ones(2)).groups
+    solver = dataclasses.replace(model.solver, inducing=inducing)
+    model = dataclasses.replace(model, solver=solver)
+    model = as_arrays(model.with_plan(model.plan_of(records)))
+    assert any(seats.leaning for seats in model.solver.line.seats)
+    supports = [as_arrays(support.shift(scaling.centre)) for support in ASKED]
+    asked = (("value", None), ("value", sources[-1].name))
+    one, two = (jax.tree.leaves(answers(m, records, supports, asked)) for m in (exact, model))
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-6, atol=1e-6)
+
+
+def one_after_another(dynamics, seen):
+    white, size, belief = whitened(dynamics, seen)
+    return jnp.sum(white**2), size, belief
+
+
+def side_by_side(dynamics, seen):
+    return tuple(in_spans(dynamics, seen, 3))
+
+
+@eqx.filter_jit
+def evidence_by(weigh, model, records):
+    """Return the gradient of what a filter finds, and all of it."""
+    trained, frozen = partition(model)
+
+    @eqx.filter_grad(has_aux=True)
+    def found(part):
+        model = unwrap(eqx.combine(part, frozen))
+        solver, read = model.solver, model.readings(records)
+        dynamics = Dynamics.of(solver.kernels, solver.time, solver.line, solver.rule)
+        sight = sight_of(dynamics, jnp.ones((len(read.noise), 1)))
+        seen = seen_of(solver.line, sight, read.noise, read.residual[:, None])
+        square, size, belief = weigh(dynamics, seen)
+        return square + size, (square, size, belief)
+
+    return found(trained)
+
+
+@pytest.mark.parametrize("kept", rest_thorough(("all", "few"), "all"))
+def test_spans_side_by_side_are_steps_one_after_another(monkeypatch, kept):
+    monkeypatch.setattr("mrgp.gp.filtering.KEPT_BYTES", {"all": 2**34, "few": 0}[kept])
+    sources = [source(IN_TIME, 0, "a"), source(RUNNING, 1, "b"), source(CELLS, 2, "c", gaps=True)]
+    _, model, records, _ = built(mrgp.MRGP(NETWORK), mrgp.Dataset(sources))
+    steps = len(model.solver.line.gap)
+    assert steps > 3
+    assert steps % 3
+    jax.clear_caches()
+    one = jax.tree.leaves(evidence_by(one_after_another, model, records))
+    two = jax.tree.leaves(evidence_by(side_by_side, model, records))
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.thorough
 def test_a_long_run_with_little_noise_keeps_its_covariances():
     """Filter 48 sites by the hour with a noise of 1 against 600."""
@@ -281,7 +344,7 @@ def test_a_long_run_with_little_noise_keeps_its_covariances():
         steps = steps_of(line, seen_of(line, sight, read.noise, read.residual[:, None]))
 
         def step(belief, one):
-            found = looked_at(arrived(dynamics, belief, one), one.seen)[0]
+            found = looked_at(dynamics, arrived(dynamics, belief, one), one.seen)[0]
             return emptied(dynamics, found, one), None
 
         return jax.lax.scan(step, beginning(dynamics, 1), steps)[0].covariance

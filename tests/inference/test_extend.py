@@ -163,3 +163,30 @@ def test_what_cannot_be_extended_is_refused(along, as_users_see_it):
     )
     with pytest.raises(ValueError, match="does not keep its data; call condition with all of"):
         sparse.extend(mrgp.Dataset([sites([4])]))
+
+
+def kinds(hours, places=(0.0, 1.0, 2.0), names=("park", "road", "road")):
+    """Return values at sites, with a category of each that came in a table."""
+    x = np.array([[p, float(t)] for t in hours for p in places])
+    kind = np.tile(np.array(names), len(hours))
+    support = mrgp.points(x, inputs=NAMES, covariates={"kind": kind})
+    return mrgp.Observations(support, truth(x) + 3.0 * (kind == "road"), name="sites")
+
+
+@pytest.mark.parametrize("method", rest_thorough(["markov", "exact"], "markov"))
+def test_further_values_bring_their_categories_in_any_code_book(method):
+    recipe = mrgp.MRGP(KERNEL, method=method)
+    fit = mrgp.fit(recipe, mrgp.Dataset([kinds(range(4))]), optimiser=QUICK, progress=None)
+    # Alone, "road" is the first category of the new rows; it is the second of the fit's.
+    longer = fit.extend(mrgp.Dataset([kinds([4.0], places=(1.0,), names=("road",))]))
+    at = mrgp.points([[1.5, 4.5]], inputs=NAMES, covariates={"kind": ["road"]})
+    x = np.array([[p, float(t)] for t in range(4) for p in (0.0, 1.0, 2.0)] + [[1.0, 4.0]])
+    kind = np.array(["park", "road", "road"] * 4 + ["road"])
+    support = mrgp.points(x, inputs=NAMES, covariates={"kind": kind})
+    every = mrgp.Observations(support, truth(x) + 3.0 * (kind == "road"), name="sites")
+    again = fit.condition(mrgp.Dataset([every]))
+    one, two = mrgp.predict(longer, at), mrgp.predict(again, at)
+    np.testing.assert_allclose(one.mean, two.mean, rtol=1e-9)
+    np.testing.assert_allclose(one.variance, two.variance, rtol=1e-8)
+    with pytest.raises(ValueError, match="farm"):
+        fit.extend(mrgp.Dataset([kinds([4.0], places=(1.0,), names=("farm",))]))

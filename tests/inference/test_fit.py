@@ -1,11 +1,13 @@
 """Fits as values: status, history, interruption, starts, failures, and how often they compile."""
 
+from types import SimpleNamespace
+
 import jax
 import numpy as np
 import pytest
 
 import mrgp
-from mrgp.inference import finishing, progress
+from mrgp.inference import finishing, lbfgs, progress, whole
 from mrgp.parameters import partition
 
 
@@ -166,15 +168,81 @@ def test_wrong_calls_say_what_to_do():
         mrgp.LBFGS(max_steps=0)
 
 
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+
 def test_lines_are_written_every_few_seconds_and_at_the_end(monkeypatch, capsys):
-    clock = iter([0.0, 1.0, 6.0, 6.0, 7.0])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
     lines = progress.Lines()
-    lines.start("fit", 3)
-    for step in (1, 2, 3):
+    lines.start("fit", 30)
+    for clock.now, step in ((20.0, 1), (20.5, 2), (26.0, 3), (27.0, 4)):
         lines.update(step, f"step {step}")
-    lines.finish("converged")
-    assert capsys.readouterr().err == "fit: step 2\nfit: converged\n"
+    lines.finish("done")
+    # The first step, which is compiled, says nothing of how long the others take.
+    assert (
+        capsys.readouterr().err == "fit: step 1\nfit: step 3, at most 1 min 21 s left\nfit: done\n"
+    )
+
+
+def test_silence_is_broken_with_what_is_being_done(capsys):
+    with progress.Beat(0.2):
+        lines = progress.Lines()
+        lines.start("fit", 3)
+        progress.time.sleep(0.5)
+        lines.update(1, "step 1 of at most 3")
+        progress.time.sleep(0.5)
+    said = capsys.readouterr().err.splitlines()
+    assert "fit: compiling, first step (0 s so far)" in said
+    assert "fit: step 1 of at most 3 (0 s so far)" in said
+
+
+def test_a_bar_that_moves_is_no_silence(capsys):
+    with progress.Beat(0.1):
+        bar = progress.Bar()
+        bar.start("fit", 3)
+        progress.time.sleep(0.3)
+        bar.finish("done")
+    assert "so far" not in capsys.readouterr().err
+
+
+class Heard:
+    """Keep all that a fit says."""
+
+    def __init__(self):
+        self.stages, self.texts, self.ends = [], [], []
+
+    def start(self, title, total):
+        self.stages.append(title)
+
+    def update(self, step, text):
+        self.texts.append(text)
+
+    def finish(self, text):
+        self.ends.append(text)
+
+
+def test_a_fit_says_which_start_and_which_step_it_is_at():
+    heard = Heard()
+    fit = mrgp.fit(mrgp.MRGP(), data(), optimiser=mrgp.LBFGS(candidates=2), progress=heard)
+    assert heard.texts[0] == "comparing 3 starting points"
+    assert heard.texts[1].startswith("start 1 of 2, step 1 of at most 200, bound ")
+    assert any(text.startswith("start 2 of 2, step 1 of") for text in heard.texts)
+    assert fit.status.code == "converged"
+    assert heard.ends == [f"done, {fit.status.message}"]
+
+
+def test_words_of_scipy_do_not_reach_the_user():
+    ended = SimpleNamespace(fun=1.0, nit=3, success=False, message="ABNORMAL: ")
+    status = lbfgs._status(ended, mrgp.LBFGS())
+    assert str(status) == "stalled: no higher bound found after 3 steps"
 
 
 def test_a_posterior_that_is_not_finite_is_a_failure(monkeypatch):
@@ -185,3 +253,17 @@ def test_a_posterior_that_is_not_finite_is_a_failure(monkeypatch):
     with pytest.raises(mrgp.FitError, match="the posterior is not finite"):
         mrgp.fit(mrgp.MRGP(), data())
     assert mrgp.fit(mrgp.MRGP(), data(), throw=False).status.code == "failed"
+
+
+def test_much_work_begins_with_some_of_the_data_and_ends_at_the_same_optimum(monkeypatch):
+    rows = data(60)
+    usual = mrgp.fit(mrgp.MRGP(), rows)
+    monkeypatch.setattr(whole, "MUCH", 0.0)
+    monkeypatch.setattr(whole, "SAMPLE", 30)
+    titles = []
+    monkeypatch.setattr(whole, "maximise", lambda *a: titles.append(a[5:]) or lbfgs.maximise(*a))
+    begun = mrgp.fit(mrgp.MRGP(), rows)
+    assert titles == [("start",), ()]
+    assert begun.history[-1] == pytest.approx(usual.history[-1], abs=1e-3)
+    # What was found on thirty values is near, and not yet the optimum of all.
+    assert usual.history[-1] - 5 < begun.history[0] < usual.history[-1] - 1e-6

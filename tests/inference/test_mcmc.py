@@ -335,7 +335,7 @@ def test_weights_may_be_found_first():
         chains = mrgp.sample_posterior(
             two_free(), data, weights="auto", samples=8, warmup=4, chains=2, key=3, progress=None
         )
-    found = mrgp.composite_weights(two_free(), data, progress=None)
+    found = mrgp.composite_weights(two_free(), data, key=3, progress=None)
     assert chains.weights["fine", "value"] == pytest.approx(found["fine"])
     with pytest.raises(ValueError, match=r'weights= takes a mapping, or "auto"; got .yes.'):
         mrgp.sample_posterior(two_free(), data, weights="yes", progress=None)

@@ -5,6 +5,7 @@ import pytest
 
 import mrgp
 from mrgp.gp import Collapsed, Exact, Markov
+from mrgp.inference import whole
 
 NAMES = ("east", "time")
 RNG = np.random.default_rng(2)
@@ -87,10 +88,13 @@ def test_what_cannot_go_along_time_is_refused_with_a_way_out(case, as_users_see_
 
 
 def test_arguments_that_do_not_go_together_are_refused(as_users_see_it):
-    with pytest.raises(ValueError, match='inducing= has no use with method="markov"'):
-        mrgp.MRGP(method="markov", inducing=20)
-    with pytest.raises(ValueError, match='inducing_f= has no use with method="markov"'):
-        mrgp.MRGPRN(kernel_w="constant", method="markov", inducing_f=20)
+    with pytest.raises(ValueError, match='inducing= has no use with method="exact"'):
+        mrgp.MRGP(method="exact", inducing=20)
+    with pytest.raises(ValueError, match='inducing_f= has no use with method="exact"'):
+        mrgp.MRGPRN(kernel_w="constant", method="exact", inducing_f=20)
+    placed = mrgp.Inducing(2, train=True)
+    with pytest.raises(ValueError, match="places of a fit along time are not trained"):
+        mrgp.MRGP(PLACE * HOURS, method="markov", inducing=placed).build(SMALL)
     with pytest.raises(ValueError, match='method="exact" is for constant weights'):
         mrgp.MRGPRN(method="exact")
     with pytest.raises(ValueError, match="method= is one of"):
@@ -159,3 +163,55 @@ def test_a_fit_along_time_is_saved_loaded_and_resumed(fits, tmp_path):
     assert again.summary() == markov.summary()
     resumed = again.resume(data, optimiser=QUICK, progress=None)
     assert resumed.history[-1] >= markov.history[-1] - 1e-9
+
+
+def test_many_places_lean_on_inducing_ones(monkeypatch):
+    recipe = mrgp.MRGP(PLACE * HOURS, method="markov")
+    assert recipe.build(SMALL).solver.inducing == ()
+    assert mrgp.MRGP(PLACE * HOURS, method="markov", inducing=3).build(SMALL).solver.inducing == ()
+    monkeypatch.setattr("mrgp.models.along.MOST_STATES", 2)
+    monkeypatch.setattr("mrgp.models.along.USUAL", 2)
+    (places,) = recipe.build(SMALL).solver.inducing
+    assert len(places) == 2
+    np.testing.assert_allclose(places.x[:, 1], 0.0)
+
+
+@pytest.fixture(scope="module")
+def leaning():
+    """Return a fit through two inducing places of three."""
+    recipe = mrgp.MRGP(PLACE * HOURS, method="markov", inducing=[[0.1, 0.0], [1.8, 0.0]])
+    return mrgp.fit(recipe, SMALL, optimiser=QUICK, progress=None)
+
+
+def test_a_fit_through_inducing_places_says_so_and_is_saved(leaning, tmp_path):
+    assert "along time: 6 steps, exact there, over 2 inducing places for 3" in leaning.summary()
+    mrgp.save(leaning, tmp_path / "fit.mrgp")
+    loaded = mrgp.load(tmp_path / "fit.mrgp")
+    one, two = (mrgp.predict(fit, AT) for fit in (leaning, loaded))
+    np.testing.assert_array_equal(one.mean, two.mean)
+    np.testing.assert_array_equal(one.variance, two.variance)
+
+
+def test_a_fit_through_inducing_places_goes_on(leaning):
+    later = mrgp.points([[0.0, 7.0], [0.5, 7.0]], inputs=NAMES)
+    more = mrgp.Dataset([mrgp.Observations(later, [5.0, 5.5], name="sites")])
+    one, two = leaning.extend(more), leaning.condition(leaning.extend(more).kept_data())
+    for at in (AT, mrgp.boxes([[0.0, 1.0]], [[1.0, 3.0]], inputs=NAMES)):
+        np.testing.assert_allclose(mrgp.predict(one, at).mean, mrgp.predict(two, at).mean)
+
+
+def test_regions_through_inducing_places_are_places_in_time(leaning, as_users_see_it):
+    with pytest.raises(ValueError, match="with inducing places, regions are a place times"):
+        mrgp.predict(leaning, BOTH)
+
+
+def test_much_work_along_time_begins_with_some_of_it(monkeypatch):
+    data = mrgp.Dataset([network(12)])
+    recipe = mrgp.MRGP(PLACE * HOURS, method="markov")
+    usual = mrgp.fit(recipe, data, progress=None)
+    monkeypatch.setattr(whole, "MUCH", 0.0)
+    monkeypatch.setattr(whole, "ROWS", 18)
+    begun = mrgp.fit(recipe, data, progress=None)
+    # On few values another start may find a better end.
+    assert begun.history[-1] > usual.history[-1] - 1e-3
+    assert begun.history[0] > usual.history[0]

@@ -165,9 +165,9 @@ def test_data_that_do_not_fit_the_recipe_are_refused():
     with pytest.raises(ValueError, match="1 places have several values"):
         build(mrgp.Dataset([data["coarse"], twice]))
     many = mrgp.Observations(
-        mrgp.points(np.linspace(0, 1, 1600)[:, None]), np.zeros(1600), name="fine"
+        mrgp.points(np.linspace(0, 1, 4100)[:, None]), np.zeros(4100), name="fine"
     )
-    with pytest.raises(ValueError, match=r"the data have 1604.*MRGP\(method=\"exact\"\)"):
+    with pytest.raises(ValueError, match=r"the data have 4104.*MRGP\(method=\"exact\"\)"):
         build(mrgp.Dataset([data["coarse"], many]))
     for weights in ({"fine": 0.5}, "auto"):
         with pytest.raises(ValueError, match="has all weights one"):

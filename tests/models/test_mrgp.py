@@ -162,7 +162,7 @@ def test_inducing_inputs_at_all_nodes_make_collapsed_exact(kind):
 
 
 def test_auto_is_exact_for_small_and_collapsed_for_large_data():
-    x = np.linspace(0, 1, 1600)[:, None]
+    x = np.linspace(0, 1, 4100)[:, None]
     data = mrgp.Dataset([mrgp.Observations(mrgp.points(x), np.sin(9 * x[:, 0]))])
     assert mrgp.MRGP(mrgp.RBF()).build(data).variational is not None
     small = mrgp.Dataset([data.observations[0][:100]])

@@ -105,3 +105,28 @@ def test_polygons_weighted_later_are_polygons_weighted_at_once():
 def test_densities_that_do_not_fit_are_refused_in_words(make, text):
     with pytest.raises(ValueError, match=text):
         make()
+
+
+def test_nodes_may_be_lists_of_different_length():
+    ragged = [[[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], [[6.0, 7.0]]]
+    padded = np.array([[[0, 1], [2, 3], [4, 5]], [[6, 7], [6, 7], [6, 7]]], float)
+    found = mrgp.nodes(ragged, [[1.0, 2.0, 1.0], [3.0]])
+    wanted = mrgp.nodes(padded, [[1.0, 2.0, 1.0], [3.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(found.x, wanted.x)
+    np.testing.assert_array_equal(found.weights, wanted.weights)
+    np.testing.assert_array_equal(mrgp.nodes(ragged).weights[0], np.full(3, 1 / 3))
+    total = mrgp.nodes(list(map(np.array, ragged)), kind="sum")
+    np.testing.assert_array_equal(total.weights, [[1, 1, 1], [1, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("x", "weights", "text"),
+    [
+        ([[[0.0], [1.0]], []], None, r"x\[1\]"),
+        ([[[0.0], [1.0]], [[2.0]]], [[1.0], [1.0]], "as x has nodes, 2, 1 by region; got 1, 1"),
+        ([[[0.0], [1.0]], [2.0]], None, r"x\[1\] must have shape \[n, d\]"),
+    ],
+)
+def test_lists_of_nodes_that_do_not_fit_are_named(x, weights, text):
+    with pytest.raises(ValueError, match=text):
+        mrgp.nodes(x, weights)

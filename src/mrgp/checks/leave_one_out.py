@@ -11,7 +11,7 @@ from jaxtyping import Float
 from mrgp._types import float64
 from mrgp.checks.dense import Dense, dense
 from mrgp.checks.residuals import Worst, check_residuals, describe
-from mrgp.evaluation import evaluate_quietly
+from mrgp.evaluation import evaluate
 from mrgp.inference import Fit
 from mrgp.prediction import Prediction
 from mrgp.supports import Support
@@ -112,10 +112,10 @@ class LeaveOneOut(_Compared):
 
     def scores(self) -> dict[str, dict[str, float]]:
         """Return the scores of `mrgp.evaluate` for each source, and for all under "overall"."""
-        found = {n: evaluate_quietly(p.prediction(), p.y) for n, p in self.named.items()}
+        found = {n: evaluate(p.prediction(), p.y) for n, p in self.named.items()}
         # Scores do not look at places; those of several sources need not be of one kind.
         whole = dataclasses.replace(self.parts[0], y=self.y, mean=self.mean, variance=self.variance)
-        return found | {"overall": evaluate_quietly(whole.prediction(), whole.y)}
+        return found | {"overall": evaluate(whole.prediction(), whole.y)}
 
     def summary(self) -> str:
         """Tell whether the residuals are what the model expects, and which values are farthest."""

@@ -2,6 +2,7 @@
 
 from mrgp.data.dataset import Dataset, as_key, as_seed, rename_inputs
 from mrgp.data.doubts import cautions_of
+from mrgp.data.excerpts import excerpt, stretch
 from mrgp.data.harmony import common_axes, harmonise
 from mrgp.data.limits import as_values, below_limit
 from mrgp.data.observations import Observations
@@ -24,6 +25,7 @@ __all__ = [
     "by_process",
     "cautions_of",
     "common_axes",
+    "excerpt",
     "far_values",
     "fill_values",
     "harmonise",
@@ -32,4 +34,5 @@ __all__ = [
     "require_processes",
     "shown_rows",
     "spread_of",
+    "stretch",
 ]

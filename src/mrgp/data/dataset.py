@@ -110,7 +110,7 @@ class Dataset:
     @property
     def units(self) -> dict[str, str | None]:
         """The units of each task, where a source gives them."""
-        given = {o.task: o.units for o in self.observations if o.units is not None}
+        given = {o.task: o.units for o in reversed(self.observations) if o.units is not None}
         return {task: given.get(task) for task in self.tasks}
 
     def __len__(self) -> int:
@@ -214,7 +214,7 @@ class Dataset:
             if o.units not in (None, expected):
                 raise ValueError(
                     f"{o.label}: units {o.units!r} differ from {expected!r}, which another source"
-                    " of the task uses. Convert one of them, or leave units= out of a source that"
+                    ' of the task uses. Convert one of them, or give units="" to a source that'
                     " has a scale of its own."
                 )
 

@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 
 from mrgp.data.dataset import Dataset
+from mrgp.data.harmony import NARROW, share_off
 from mrgp.data.observations import Observations
 from mrgp.data.strays import far_values, shown_rows, still_runs
-from mrgp.supports import place_in_words
+from mrgp.supports import bounds_of, place_in_words
 
 OTHER_SCALE = 100.0
 """How many times the values of one source are those of another before a slip of units is likely."""
@@ -30,7 +31,35 @@ def cautions_of(data: Dataset) -> tuple[str, ...]:
     pairs = list(itertools.combinations(data, 2))
     scales = (other_scale(*pair) for pair in pairs)
     reaches = (other_reach(*pair) for pair in pairs)
-    return tuple(text for text in itertools.chain(far, scales, reaches) if text is not None)
+    found = itertools.chain([wide_area(data)], far, scales, reaches)
+    return tuple(text for text in found if text is not None)
+
+
+def wide_area(data: Dataset) -> str | None:
+    """Name the projection of places over many degrees, and how far off distances are in it.
+
+    >>> import pandas as pd, mrgp
+    >>> frame = pd.DataFrame({"lon": [-84.3, -75.5], "lat": [33.9, 36.6], "y": [1.0, 2.0]})
+    >>> wide = mrgp.from_frame(frame, ["lon", "lat"], "y", crs="EPSG:4326")
+    >>> wide_area(Dataset([wide]))
+    'The places span 8.8 degrees of longitude and 2.7 of latitude. They are measured in ...'
+    """
+    lower, upper = bounds_of(data.supports)
+    axes = {a.quantity: (a, d) for d, a in enumerate(data.axes or ()) if a and a.unit == "km"}
+    if not {"longitude", "latitude"} <= set(axes):
+        return None
+    (east, i), (north, j) = axes["longitude"], axes["latitude"]
+    width, height = east.step * (upper[i] - lower[i]), north.step * (upper[j] - lower[j])
+    if max(width, height) <= NARROW:
+        return None
+    off = share_off(north.physical(np.array([lower[j], upper[j]])), north.origin)
+    return (
+        f"The places span {width:.3g} degrees of longitude and {height:.3g} of latitude. They are"
+        " measured in kilometres of the equidistant cylindrical projection with the standard"
+        f" parallel {north.origin:.4g}: at its edges distances from west to east are off by up to"
+        f" {100 * off:.2g} %. For better ones give coordinates of another projection, with"
+        " crs=False."
+    )
 
 
 def far_apart(observed: Observations) -> str | None:

@@ -3,16 +3,24 @@
 import dataclasses
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from mrgp.supports import Axis, Nodes, Polygons, Products, Support, same_turn
 
-WIDEST = 5.0
+NARROW = 5.0
+"""Degrees up to which local kilometres need no word."""
+
+WIDEST = 60.0
 NEAREST_POLE = 80.0
+MOST_OFF = 0.25
+"""How far off distances from west to east may be, as a share, at the edges of an area."""
+
 LOCAL = (
-    f"Local kilometres serve up to {WIDEST:g} degrees, and {NEAREST_POLE:g} from the equator."
+    f"Kilometres about the middle serve where distances are off by {MOST_OFF:.0%} at most, over"
+    f" {WIDEST:g} degrees of longitude, and up to {NEAREST_POLE:g} degrees from the equator."
     " Project the data to a metric CRS that suits them, the same for all sources, and pass the"
     " projected coordinates with crs=False; or choose a smaller area"
 )
@@ -116,17 +124,32 @@ def _require_movable(support: Support, label: str) -> None:
         )
 
 
+def share_off(latitudes: Any, parallel: float) -> float:
+    """Return how far off distances along parallels are where one of them sets the scale.
+
+    >>> round(share_off([33.8, 36.6], 35.2), 3)
+    0.018
+    """
+    lengths = np.cos(np.radians(np.asarray(latitudes, dtype=np.float64)))
+    return float(np.max(np.abs(np.cos(np.radians(parallel)) / np.maximum(lengths, 1e-9) - 1)))
+
+
 def _require_local(support: Support, label: str) -> None:
     """Refuse places farther from the origin of local kilometres than a source of its own may be."""
     for name, lower, upper, axis in support.sides:
         if axis is None or axis.quantity == "time" or axis.unit != "km":
             continue
-        reach = axis.step * np.max(np.abs([lower, upper]), initial=0.0)
-        if reach > 0.5 * WIDEST + _ROUNDING:
+        ends = np.array([np.min(lower, initial=0.0), np.max(upper, initial=0.0)])
+        reach = axis.step * np.max(np.abs(ends))
+        if axis.quantity == "longitude":
+            far = reach > 0.5 * WIDEST + _ROUNDING
+        else:
+            far = share_off(axis.physical(ends), axis.origin) > MOST_OFF + _ROUNDING
+        if far:
             raise ValueError(
                 f"{label}: the input {name!r} lies up to {reach:.3g} degrees of"
-                f" {axis.quantity} away from {axis.origin:.6g}, the middle of the data before; half"
-                f" of {WIDEST:g} is allowed. {LOCAL}, or give the widest source first."
+                f" {axis.quantity} away from {axis.origin:.6g}, the middle of the data before."
+                f" {LOCAL}, or give the widest source first."
             )
 
 

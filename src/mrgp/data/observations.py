@@ -48,6 +48,7 @@ class Observations:
 
     def __post_init__(self) -> None:
         self.task, self.name = str(self.task), str(self.name)
+        self.units = self.units or None
         if not isinstance(self.support, Support):
             raise TypeError(
                 f"{self.label}: the first argument must be a support such as mrgp.points(x); got"

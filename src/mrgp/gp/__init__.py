@@ -12,7 +12,7 @@ from mrgp.gp.covariance import (
 from mrgp.gp.forms import for_each
 from mrgp.gp.front import Front
 from mrgp.gp.inducing import Inducing, start_locations
-from mrgp.gp.markov import Filtered, Later, Markov, Solver, refusal, states_of
+from mrgp.gp.markov import Filtered, Later, Markov, Solver, refusal, states_of, work_of
 from mrgp.gp.mixtures import EntropyBound, Mixture
 from mrgp.gp.products import (
     AtNodes,
@@ -47,7 +47,7 @@ from mrgp.gp.readings import (
     prior_covariance,
 )
 from mrgp.gp.solvers import Collapsed, Exact, smoother_of
-from mrgp.gp.timeline import Seats, Timeline
+from mrgp.gp.timeline import Seats, Timeline, extent_of
 from mrgp.gp.variational import Moments, Natural, Sites, Whitened
 
 __all__ = [
@@ -85,6 +85,7 @@ __all__ = [
     "block_information",
     "cross_covariance",
     "damped_step",
+    "extent_of",
     "for_each",
     "full_covariance",
     "map_rows",
@@ -107,4 +108,5 @@ __all__ = [
     "sum_rows",
     "too_few_nodes",
     "variance",
+    "work_of",
 ]

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from mrgp.devices import each_share, gathered, shares
+
 _CPU_CHUNK_BYTES = 2**22
 _GPU_CHUNK_BYTES = 2**28
 
@@ -28,7 +30,11 @@ def map_rows(function: Callable[..., Any], arrays: tuple[Any, ...], size: int) -
     >>> map_rows(lambda x: 2 * x, (jnp.arange(3),), size=2).tolist()
     [0, 2, 4]
     """
-    n = arrays[0].shape[0]
+    devices, n = shares(), arrays[0].shape[0]
+    if devices > 1:
+        _, parts = _split(arrays, math.ceil(n / devices), devices)
+        found = each_share(lambda *part: map_rows(function, part, size), *parts)
+        return jax.tree.map(lambda x: gathered(x.reshape(-1, *x.shape[2:])[:n]), found)
     if n <= size:
         return function(*(jnp.asarray(x) for x in arrays))
     chunks, parts = _split(arrays, size)
@@ -42,6 +48,16 @@ def sum_rows(function: Callable[..., Any], arrays: tuple[Any, ...], size: int) -
     >>> int(sum_rows(jnp.sum, (jnp.arange(5),), size=2))
     10
     """
+    devices, n = shares(), arrays[0].shape[0]
+    if devices > 1:
+        # Each device works through a part of the rows as it would through all of them.
+        _, parts = _split(arrays, math.ceil(n / devices), devices)
+        sums = each_share(lambda *part: _sum_blocks(function, part, size), *parts)
+        return jax.tree.map(lambda part: jnp.sum(part, 0), sums)
+    return _sum_blocks(function, arrays, size)
+
+
+def _sum_blocks(function: Callable[..., Any], arrays: tuple[Any, ...], size: int) -> Any:
     if arrays[0].shape[0] <= size:
         return function(*(jnp.asarray(x) for x in arrays))
     _, parts = _split(arrays, size)
@@ -100,11 +116,14 @@ def sum_with_slopes(
     return total(shared, rows, beside)
 
 
-def _split(arrays: tuple[Any, ...], size: int) -> tuple[int, tuple[Array, ...]]:
+def _split(
+    arrays: tuple[Any, ...], size: int, chunks: int | None = None
+) -> tuple[int, tuple[Array, ...]]:
     """Return arrays as chunks of equal size, the last filled up with zeros."""
     n = arrays[0].shape[0]
-    chunks = math.ceil(n / size)
-    size = math.ceil(n / chunks)
+    if chunks is None:
+        chunks = math.ceil(n / size)
+        size = math.ceil(n / chunks)
 
     def split(x: Any) -> Array:
         padding = [(0, chunks * size - n)] + [(0, 0)] * (x.ndim - 1)

@@ -12,16 +12,21 @@ from jaxtyping import Array, Float, Int
 from mrgp._linalg import cholesky, solve_lower
 from mrgp._types import AnyArray
 from mrgp.gp.covariance import full_covariance
+from mrgp.gp.leaning import Lean
 from mrgp.gp.statespace import CONSTANT, StateSpace, state_space
 from mrgp.gp.timeline import Groups, Timeline, separated
 from mrgp.kernels import Kernel
 from mrgp.supports import Rule
+
+KEPT_BYTES, KEPT_BYTES_BESIDE = 2**29, 2**34
+"""How much of beliefs on the way is kept for a gradient, on a processor and on an accelerator."""
 
 
 class Block(NamedTuple):
     """The states of one term: a state space at each of its places, from `first` on.
 
     `prior` is the covariance among places; `function` is the latent function that the term is of.
+    Its places are inducing ones where others `lean` on them.
     """
 
     function: int
@@ -29,6 +34,7 @@ class Block(NamedTuple):
     space: StateSpace
     prior: Float[Array, "j j"]
     groups: Groups
+    lean: Lean | None = None
 
     @property
     def size(self) -> int:
@@ -39,6 +45,29 @@ class Block(NamedTuple):
         """Return the part of all states that is the block's own."""
         own = states[self.first : self.first + self.size]
         return own.reshape(self.space.size, self.prior.shape[0], -1)
+
+    def at(self, states: Float[Array, "n c"], places: Int[Array, " s"]) -> Float[Array, "d s c"]:
+        """Return the states at some places."""
+        own = self.of(states)
+        if self.lean is None:
+            return own[:, places]
+        return jnp.einsum("sj,djc->dsc", self.lean.weights[places], own)
+
+    def among(self, places: Int[Array, " s"]) -> tuple[Float[Array, "s j"], Float[Array, "s s"]]:
+        """Return the prior covariance of places with the block's own, and with one another."""
+        if self.lean is None:
+            beside = self.prior[places]
+            return beside, beside[:, places]
+        weights = self.lean.weights[places]
+        beside = weights @ self.prior
+        return beside, beside @ weights.T
+
+    @property
+    def read(self) -> list[slice]:
+        """Where the states are that are read at instants."""
+        width = self.prior.shape[0]
+        starts = (self.first + int(d) * width for d in np.flatnonzero(self.space.reads))
+        return [slice(start, start + width) for start in starts]
 
 
 class Moves(NamedTuple):
@@ -67,8 +96,8 @@ class Dynamics(NamedTuple):
     @classmethod
     def of(cls, kernels: Sequence[Kernel], time: int, line: Timeline, rule: Rule) -> "Dynamics":
         """Set up the states for kernels (bound and unwrapped), at the places of a timeline."""
-        groups = tuple(seats.groups for seats in line.seats)
-        blocks = blocks_of(kernels, time, groups, rule)
+        groups, leaning = zip(*((s.groups, s.leaning) for s in line.seats), strict=True)
+        blocks = blocks_of(kernels, time, groups, rule, leaning)
         slots = line.slots.shape[0]
         moves = tuple(_moves(block.space, line.gaps, flows=slots > 0) for block in blocks)
         parts = [jnp.kron(b.space.stationary, b.prior) for b in blocks]
@@ -103,7 +132,7 @@ class Dynamics(NamedTuple):
         for block, rate, seats in zip(self.blocks, rates, self.line.seats, strict=True):
             at = jnp.asarray(seats.index)[self.line.slots]
             share = jnp.asarray(seats.share)[self.line.slots] * factor
-            seen = jnp.einsum("d,dsc->sc", rate, block.of(states)[:, at])
+            seen = jnp.einsum("d,dsc->sc", rate, block.at(states, at))
             found[block.function] = found[block.function] + share[:, None] * seen
         return jnp.concatenate(found)
 
@@ -119,10 +148,10 @@ class Dynamics(NamedTuple):
             seats = self.line.seats[i]
             at = jnp.asarray(seats.index)[self.line.slots]
             share = jnp.asarray(seats.share)[self.line.slots] * flowing
-            among = share[:, None] * block.prior[at]
-            columns = move.joint[gap][:, None, None] * among.T[None]
+            beside, among = block.among(at)
+            columns = move.joint[gap][:, None, None] * (share[:, None] * beside).T[None]
             mixed[i][block.function] = columns.reshape(block.size, slots)
-            own[block.function] += move.own[gap] * (among[:, at] * share[None, :])
+            own[block.function] += move.own[gap] * (share[:, None] * among * share[None, :])
         beside = jnp.block(mixed)
         below = jax.scipy.linalg.block_diag(*own)
         n = self.moving
@@ -141,19 +170,28 @@ class Dynamics(NamedTuple):
 
 
 def blocks_of(
-    kernels: Sequence[Kernel], time: int, seats: Sequence[Groups], rule: Rule
+    kernels: Sequence[Kernel],
+    time: int,
+    seats: Sequence[Groups],
+    rule: Rule,
+    leaning: Sequence[Groups] | None = None,
 ) -> tuple[Block, ...]:
-    """Return the states of all terms of some kernels, each at places of its own."""
+    """Return the states of all terms of some kernels, each at places of its own.
+
+    For each of them there may be places `leaning` on those.
+    """
     blocks, first, places = [], 0, iter(seats)
+    others = iter(leaning or [()] * len(seats))
     for q, kernel in enumerate(kernels):
         for term in separated(kernel, time):
-            groups = next(places)
+            groups, others_here = next(places), next(others)
             space = CONSTANT if term.time is None else state_space(term.time)
             prior = jnp.ones((1, 1))
             if term.space:
                 prior = jnp.block(full_covariance(term.kernel, groups, rule))
             prior = jnp.asarray(term.coefficient) * prior
-            blocks.append(Block(q, first, space, prior, groups))
+            lean = Lean.of(term, groups, others_here, rule) if others_here else None
+            blocks.append(Block(q, first, space, prior, groups, lean))
             first += blocks[-1].size
     return tuple(blocks)
 
@@ -169,30 +207,40 @@ def _moves(space: StateSpace, gaps: Float[AnyArray, " u"], flows: bool) -> Moves
 
 
 class Sight(NamedTuple):
-    """What rows see: states by number, each times a coefficient."""
+    """What rows see: states by number, each times a coefficient, and places that lean on others.
+
+    For each block with such places, `leaning` has the number of the place and a coefficient.
+    """
 
     states: Int[Array, "n e"]
     coefficient: Float[Array, "n e"]
+    leaning: tuple[tuple[Int[Array, " n"], Float[Array, " n"]], ...]
 
 
 def sight_of(dynamics: Dynamics, ratios: Float[Array, "n q"]) -> Sight:
     """Return what the rows of a timeline see, with the ratio of each latent function."""
     line = dynamics.line
     place, slot, scale = (jnp.asarray(x) for x in (line.place, line.slot, line.scale))
-    index, coefficient = [], []
+    index, coefficient, leaning = [], [], []
     for block, seats in zip(dynamics.blocks, line.seats, strict=True):
         at = jnp.asarray(seats.index)[place]
         base = jnp.where(slot < 0, jnp.asarray(seats.share)[place] * scale, 0.0)
-        for d in np.flatnonzero(block.space.reads):
-            index.append(block.first + int(d) * block.prior.shape[0] + at)
-            coefficient.append(base * ratios[:, block.function])
+        base = base * ratios[:, block.function]
+        if block.lean is not None:
+            leaning.append((at, base))
+            continue
+        for own in block.read:
+            index.append(own.start + at)
+            coefficient.append(base)
     if line.slots.shape[0]:
         base = jnp.where(slot < 0, 0.0, scale)
         for q in range(dynamics.functions):
             first = dynamics.moving + q * line.slots.shape[0]
             index.append(first + jnp.maximum(slot, 0))
             coefficient.append(base * ratios[:, q])
-    return Sight(jnp.stack(index, 1), jnp.stack(coefficient, 1))
+    if not index:
+        index, coefficient = [jnp.zeros_like(place)], [jnp.zeros(place.shape)]
+    return Sight(jnp.stack(index, 1), jnp.stack(coefficient, 1), tuple(leaning))
 
 
 class Seen(NamedTuple):
@@ -203,6 +251,7 @@ class Seen(NamedTuple):
     coefficient: Float[Array, "t b e"]
     noise: Float[Array, "t b"]
     values: Float[Array, "t b c"]
+    leaning: tuple[tuple[Int[Array, "t b"], Float[Array, "t b"]], ...]
 
 
 def seen_of(line: Timeline, sight: Sight, noise: Array, values: Float[Array, "n c"]) -> Seen:
@@ -216,6 +265,7 @@ def seen_of(line: Timeline, sight: Sight, noise: Array, values: Float[Array, "n 
         jnp.where(there[..., None], sight.coefficient[at], 0.0),
         jnp.where(there, noise[at], 1.0),
         jnp.where(there[..., None], values[at], 0.0),
+        tuple((place[at], jnp.where(there, by[at], 0.0)) for place, by in sight.leaning),
     )
 
 
@@ -226,25 +276,43 @@ class Belief(NamedTuple):
     covariance: Float[Array, "n n"]
 
 
-def looked_at(belief: Belief, seen: Seen) -> tuple[Belief, Array, Array, Array]:
+def looked_at(dynamics: Dynamics, belief: Belief, seen: Seen) -> tuple[Belief, Array, Array, Array]:
     """Condition on the rows of a step; return the belief, white values, and G and L.
 
     G = L^-1 H P for the root L of the covariance of what was seen.
     """
-    rows = _weighted_rows(seen, belief.covariance)
+    leaning = leans_of(dynamics, seen)
+    rows = _weighted_rows(seen, leaning, belief.covariance)
     among = jnp.einsum("be,abe->ab", seen.coefficient, rows[:, seen.states])
+    for own, weights in leaning:
+        among = among + rows[:, own] @ weights.T
     total = among + jnp.where(jnp.eye(len(among), dtype=bool), seen.noise[:, None], 0.0)
     root = cholesky(total)
     gain = solve_lower(root, rows)
-    white = solve_lower(root, seen.values - _weighted_rows(seen, belief.mean))
+    white = solve_lower(root, seen.values - _weighted_rows(seen, leaning, belief.mean))
     mean = belief.mean + gain.T @ white
     return Belief(mean, belief.covariance - gain.T @ gain), white, gain, root
 
 
-def _weighted_rows(seen: Seen, states: Float[Array, "n c"]) -> Float[Array, "b c"]:
-    """Return H states, as sums of few of its rows."""
+Leans = list[tuple[slice, Float[Array, "b j"]]]
+"""Where states are on which rows lean, and how much."""
+
+
+def leans_of(dynamics: Dynamics, seen: Seen) -> Leans:
+    """Return how the rows of a step lean on states at inducing places."""
+    leaning = [(block, block.lean) for block in dynamics.blocks if block.lean is not None]
+    return [
+        (own, by[:, None] * lean.weights[place])
+        for (block, lean), (place, by) in zip(leaning, seen.leaning, strict=True)
+        for own in block.read
+    ]
+
+
+def _weighted_rows(seen: Seen, leaning: Leans, states: Float[Array, "n c"]) -> Float[Array, "b c"]:
+    """Return H states: sums of few of their rows, and of those that are leaned on."""
     pairs = zip(seen.coefficient.T, seen.states.T, strict=True)
-    parts = (coefficient[:, None] * states[at] for coefficient, at in pairs)
+    parts = [coefficient[:, None] * states[at] for coefficient, at in pairs]
+    parts += [weights @ states[own] for own, weights in leaning]
     return functools.reduce(jnp.add, parts)
 
 
@@ -286,33 +354,63 @@ def beginning(dynamics: Dynamics, columns: int) -> Belief:
     return Belief(jnp.zeros((len(dynamics.prior), columns)), dynamics.prior)
 
 
+Whitened = tuple[Belief, tuple[Float[Array, "t b c"], Float[Array, " t"]]]
+"""The last belief, values made white, and the log determinant of the covariance of each step."""
+
+
+def filtered(dynamics: Dynamics, start: Belief, steps: Step) -> Whitened:
+    """Follow steps from a belief. For a gradient the beliefs on the way are kept.
+
+    The belief may have more columns than there are values: those of values that are zero.
+    """
+    more = start.mean.shape[1] - steps.seen.values.shape[-1]
+
+    @jax.checkpoint
+    def step(belief: Belief, one: Step) -> tuple[Belief, tuple[Array, Array]]:
+        seen = one.seen._replace(values=jnp.pad(one.seen.values, ((0, 0), (0, more))))
+        found, white, _, root = looked_at(dynamics, arrived(dynamics, belief, one), seen)
+        size = 2.0 * jnp.sum(jnp.log(jnp.diag(root)))
+        return emptied(dynamics, found, one), (white, size)
+
+    return jax.lax.scan(step, start, steps)
+
+
+def filtered_in_parts(dynamics: Dynamics, start: Belief, steps: Step) -> Whitened:
+    """Follow steps from a belief. For a gradient few beliefs are kept, the others found again."""
+
+    @jax.checkpoint
+    def part_of(belief: Belief, part: Step) -> Whitened:
+        return filtered(dynamics, belief, part)
+
+    count = steps.gap.shape[0]
+    length = int(np.ceil(np.sqrt(count)))
+    whole = count // length * length
+    parts = jax.tree.map(lambda x: x[:whole].reshape(-1, length, *x.shape[1:]), steps)
+    rest = jax.tree.map(lambda x: x[whole:], steps)
+    belief, (white, size) = jax.lax.scan(part_of, start, parts)
+    belief, (last, more) = part_of(belief, rest)
+    white = jnp.concatenate([white.reshape(-1, *white.shape[2:]), last])
+    return belief, (white, jnp.concatenate([size.ravel(), more]))
+
+
+def followed(dynamics: Dynamics, start: Belief, steps: Step, beside: int = 1) -> Whitened:
+    """Follow steps from a belief, in parts where all beliefs are too many to keep for a gradient.
+
+    So many of them go on `beside` one another.
+    """
+    bytes_of_one = sum(x.size * x.dtype.itemsize for x in start)
+    most = KEPT_BYTES if jax.default_backend() == "cpu" else KEPT_BYTES_BESIDE
+    few = beside * steps.gap.shape[0] * bytes_of_one <= most
+    return (filtered if few else filtered_in_parts)(dynamics, start, steps)
+
+
 def whitened(
     dynamics: Dynamics, seen: Seen
 ) -> tuple[Float[Array, "t b c"], Float[Array, ""], Belief]:
     """Return values made white, the log determinant of their covariance, and the last belief.
 
-    They are R^-1 y for the root R of the covariance of all values in the order of time. Of the
-    states on the way only those at the ends of segments are kept for a gradient.
+    They are R^-1 y for the root R of the covariance of all values in the order of time.
     """
-
-    @jax.checkpoint
-    def step(belief: Belief, one: Step) -> tuple[Belief, tuple[Array, Array]]:
-        found, white, _, root = looked_at(arrived(dynamics, belief, one), one.seen)
-        size = 2.0 * jnp.sum(jnp.log(jnp.diag(root)))
-        return emptied(dynamics, found, one), (white, size)
-
-    @jax.checkpoint
-    def segment(belief: Belief, part: Step) -> tuple[Belief, tuple[Array, Array]]:
-        return jax.lax.scan(step, belief, part)
-
-    steps = steps_of(dynamics.line, seen)
-    count = steps.gap.shape[0]
-    length = int(np.ceil(np.sqrt(count)))
-    whole = count // length * length
-    start = beginning(dynamics, seen.values.shape[2])
-    parts = jax.tree.map(lambda x: x[:whole].reshape(-1, length, *x.shape[1:]), steps)
-    rest = jax.tree.map(lambda x: x[whole:], steps)
-    belief, (white, size) = jax.lax.scan(segment, start, parts)
-    belief, (last, more) = segment(belief, rest)
-    white = jnp.concatenate([white.reshape(-1, *white.shape[2:]), last])
-    return white, jnp.sum(size) + jnp.sum(more), belief
+    start, steps = beginning(dynamics, seen.values.shape[2]), steps_of(dynamics.line, seen)
+    belief, (white, size) = followed(dynamics, start, steps)
+    return white, jnp.sum(size), belief

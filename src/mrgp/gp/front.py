@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from mrgp._compiled import Compiled, rung
-from mrgp._linalg import add_diagonal, cholesky, solve_lower, solve_upper
 from mrgp._types import AnyArray, Scalar, to_numpy
 from mrgp.gp.filtering import (
     Belief,
@@ -23,11 +22,10 @@ from mrgp.gp.filtering import (
     sight_of,
     steps_of,
 )
+from mrgp.gp.leaning import regression
 from mrgp.gp.smoothing import Course, Setting
 from mrgp.gp.timeline import SAME_TIME, Groups, Seats, Timeline
 from mrgp.supports import Support, distinct
-
-JITTER = 1e-12
 
 
 class Front(eqx.Module):
@@ -137,7 +135,7 @@ def _went_on(
     seen = seen_of(line, sight_of(dynamics, ratios), noise, residual[:, None])
 
     def step(belief: Belief, one: Any) -> tuple[Belief, None]:
-        found = looked_at(arrived(dynamics, belief, one), one.seen)[0]
+        found = looked_at(dynamics, arrived(dynamics, belief, one), one.seen)[0]
         return emptied(dynamics, found, one), None
 
     start = _carried(front, dynamics, into)
@@ -162,12 +160,3 @@ def _carried(front: Front, dynamics: Dynamics, into: tuple[Int[Array, " _"], ...
     n = dynamics.moving
     mean = jnp.zeros((len(dynamics.prior), 1)).at[:n, 0].set(spread @ front.mean)
     return Belief(mean, dynamics.prior.at[:n, :n].add(0.5 * (known + known.T)))
-
-
-def regression(
-    prior: Float[Array, "j j"], cross: Float[Array, "j g"]
-) -> tuple[Float[Array, "j g"], Float[Array, "j g"]]:
-    """Return K^-1 k, how other places lean on those of a covariance, and L^-1 k for its root L."""
-    root = cholesky(add_diagonal(prior, JITTER * jnp.trace(prior) / len(prior)))
-    half = solve_lower(root, cross)
-    return solve_upper(root, half), half

@@ -15,9 +15,11 @@ from jaxtyping import Array, Float, Int
 
 from mrgp import _linalg
 from mrgp._types import AnyArray
+from mrgp.gp.covariance import variance
 from mrgp.gp.filtering import Dynamics, seen_of, sight_of, whitened
 from mrgp.gp.forecast import forecast
 from mrgp.gp.front import Front, went_on
+from mrgp.gp.leaning import leaning_covariance, whole
 from mrgp.gp.readings import (
     Conditioned,
     Kernels,
@@ -28,13 +30,17 @@ from mrgp.gp.readings import (
 )
 from mrgp.gp.smoothing import Course
 from mrgp.gp.solvers import Anchored, Collapsed, Exact
+from mrgp.gp.spans import Weighed, weighed
 from mrgp.gp.statespace import refused_in_time, state_space
 from mrgp.gp.sweeping import sweep
-from mrgp.gp.timeline import Timeline, extent_of, separated
+from mrgp.gp.timeline import Groups, Timeline, extent_of, separated
 from mrgp.kernels import Kernel
 from mrgp.kernels.composed import single_kernels
 from mrgp.parameters import unwrap
 from mrgp.supports import DEFAULT_RULE, Rule, Support, taken_apart
+
+MOVE = 40
+"""What moving a state costs beside what one more row of a step does."""
 
 
 class Later(NamedTuple):
@@ -76,6 +82,19 @@ class Filtered(Conditioned):
     front: Front
     time: int = eqx.field(static=True)
 
+    def refuses(self, support: Support) -> str | None:
+        """Say why a support cannot be asked for, or return None.
+
+        Through inducing places, regions are places times instants or windows.
+        """
+        if not self.line.inducing:
+            return None
+        try:
+            taken_apart(support, self.time)
+        except ValueError as error:
+            return f"{error}; with inducing places, regions are a place times instant or window"
+        return None
+
     def filled(self) -> "Filtered":
         """Return itself: its code is compiled for its own size."""
         return self
@@ -103,8 +122,9 @@ class Filtered(Conditioned):
 
         `parts` are the kernels of those parts of the functions that are asked for, if not of all.
         """
+        given, inducing = parts or kernels, self.line.inducing
         blocks = [
-            mixed_covariance(parts or kernels, r, anchor, ratio, support, rule)
+            leaning_covariance(given, self.time, inducing, r, anchor, ratio, support, rule)
             for anchor, r in zip(self.anchors, self.ratios, strict=True)
         ]
         dynamics = Dynamics.of(kernels, self.time, self.line, rule)
@@ -123,6 +143,8 @@ class Filtered(Conditioned):
         """
         if not later:
             return self
+        if self.line.inducing:
+            return None
         rows = [np.broadcast_to(one.ratio, (len(one.noise), len(kernels))) for one in later]
         noise = np.concatenate([one.noise for one in later])
         residual = np.concatenate([one.residual for one in later])
@@ -177,8 +199,9 @@ class Filtered(Conditioned):
 class Markov(Anchored):
     """A filter along the input `time`, over all distinct places of the data (theory 10.2).
 
-    `line` is the order in which it meets the data; `plan_of` finds it. Checks that need a dense
-    covariance have it made of at most `most_dense` values.
+    `line` is the order in which it meets the data; `plan_of` finds it. With `inducing` places the
+    terms that are not white have states at those alone, and the evidence is a bound (10.5). Checks
+    that need a dense covariance have it made of at most `most_dense` values.
 
     >>> from mrgp import Matern12, points
     >>> from mrgp.gp import Reading
@@ -192,32 +215,56 @@ class Markov(Anchored):
 
     time: int = eqx.field(static=True)
     line: Any = None
+    inducing: Groups = ()
     keeps_data: ClassVar[bool] = True
     fills: ClassVar[bool] = False
     most_dense: ClassVar[float] = 4000
 
     def plan_of(self, supports: Sequence[Support]) -> Timeline:
         """Return the order in which values on some supports are met."""
-        return Timeline.of(unwrap(self.kernels), self.time, supports)
+        kernels = unwrap(self.kernels)
+        return Timeline.of(kernels, self.time, supports, inducing=self.inducing)
+
+    def on(self, inducing: Groups) -> "Markov":
+        """Return the solver with inducing places."""
+        return dataclasses.replace(self, inducing=inducing)
 
     def with_plan(self, plan: Timeline | None) -> "Markov":
         """Return the solver for values in this order."""
         return dataclasses.replace(self, line=plan)
 
+    def work(self, count: int) -> float:
+        """Return about how many multiplications the evidence of values in this order takes."""
+        return work_of(*_sizes(unwrap(self.kernels), self.time, self.line))
+
     def log_evidence(self, readings: Readings) -> Float[Array, ""]:
         """Return the log evidence."""
-        white, size, _ = self._whitened(readings)
-        constant = jnp.log(2.0 * jnp.pi) * len(readings)
-        return -0.5 * (jnp.sum(white**2) + size + constant) + readings.tempering
-
-    def _whitened(self, readings: Readings) -> tuple[Array, Array, Front]:
         dynamics = Dynamics.of(self.kernels, self.time, self.line, self.rule)
+        found, left_out = self._weighed(dynamics, readings), self._left_out(dynamics, readings)
+        constant = jnp.log(2.0 * jnp.pi) * len(readings)
+        return -0.5 * (found.square + found.size + left_out + constant) + readings.tempering
+
+    def _left_out(self, dynamics: Dynamics, readings: Readings) -> Array:
+        """Return the variance of values that inducing places do not have, beside their noise."""
+        terms = [(q, t) for q, k in enumerate(self.kernels) for t in separated(k, self.time)]
+        place, total = jnp.asarray(self.line.place), jnp.zeros(())
+        for (q, term), block, seats in zip(terms, dynamics.blocks, self.line.seats, strict=True):
+            if block.lean is None:
+                continue
+            kernel = whole(term, self.time)
+            own = [
+                s.ratio[q] ** 2 * variance(kernel, s.support, self.rule) for s in readings.sources
+            ]
+            left = block.lean.left[jnp.asarray(seats.index)[place]]
+            total += term.coefficient * jnp.sum(left * jnp.concatenate(own) / readings.noise)
+        return total
+
+    def _weighed(self, dynamics: Dynamics, readings: Readings) -> Weighed:
         rows = [jnp.broadcast_to(s.ratio, (len(s.y), len(s.ratio))) for s in readings.sources]
         sight = sight_of(dynamics, jnp.concatenate(rows))
         values = readings.residual[:, None]
         seen = seen_of(self.line, sight, readings.noise, values)
-        white, size, belief = whitened(dynamics, seen)
-        return white[..., 0], size, Front.of(dynamics, belief, self.line.times[-1])
+        return weighed(dynamics, seen)
 
     def condition(self, readings: Readings) -> Filtered:
         """Condition on the readings, anchored at their own supports."""
@@ -226,7 +273,9 @@ class Markov(Anchored):
     def gather(self, readings: Readings) -> Filtered:
         """Return the posterior, without the supports of the data."""
         ratios = tuple(jnp.asarray(source.ratio) for source in readings.sources)
-        front = self._whitened(readings)[2]
+        dynamics = Dynamics.of(self.kernels, self.time, self.line, self.rule)
+        belief = self._weighed(dynamics, readings).belief
+        front = Front.of(dynamics, belief, self.line.times[-1])
         return Filtered((), ratios, readings.noise, readings.residual, self.line, front, self.time)
 
     def posterior(
@@ -262,10 +311,16 @@ class Markov(Anchored):
     def account(self, state: Filtered) -> str:
         """Say that the data are kept, and what the series of periodic kernels leaves out."""
         steps, places = state.line.gap.shape[0], max(map(len, state.line.seats))
-        return (
-            f"exact, along time: {steps} steps over {places} places; the training data are kept in"
-            " the fit, and saved with it"
-        )
+        way = f"exact, along time: {steps} steps over {places} places"
+        if state.line.inducing:
+            number, of = (sum(map(len, g)) for g in (state.line.inducing, self._places(state)))
+            way = f"along time: {steps} steps, exact there, over {number} inducing places for {of}"
+        return f"{way}; the training data are kept in the fit, and saved with it"
+
+    @staticmethod
+    def _places(state: Filtered) -> Groups:
+        """Return the places that lean on inducing ones."""
+        return max((s.leaning for s in state.line.seats), key=lambda groups: sum(map(len, groups)))
 
 
 Solver = Exact | Collapsed | Markov
@@ -326,9 +381,21 @@ def states_of(
     >>> states_of((Matern32(1.0, variance=1.0, dims=(0,)),), 0, [points([[0.0], [1.0], [2.0]])])
     (3, 2, 1)
     """
-    line = Timeline.of(kernels, time, supports)
+    return _sizes(kernels, time, Timeline.of(kernels, time, supports))
+
+
+def _sizes(kernels: Sequence[Kernel], time: int, line: Timeline) -> tuple[int, int, int]:
     terms = [term for kernel in kernels for term in separated(kernel, time)]
     sizes = [1 if term.time is None else state_space(term.time).size for term in terms]
     states = sum(size * len(seats) for size, seats in zip(sizes, line.seats, strict=True))
     steps, rows = line.rows.shape
     return steps, states + len(kernels) * len(line.slots), rows
+
+
+def work_of(steps: int, states: int, rows: int) -> float:
+    """Return about how many multiplications a filter takes that sees so many rows in a step.
+
+    >>> work_of(100, 10, 5)
+    500000.0
+    """
+    return steps * float(states) ** 2 * (MOVE + 2 * rows)

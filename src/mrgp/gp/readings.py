@@ -6,6 +6,7 @@ import functools
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -278,3 +279,17 @@ class Smoother(NamedTuple):
     basis: Float[AnyArray, "m n"]
     residual: Float[AnyArray, " n"]
     lift: Float[AnyArray, "a m"]
+
+
+def some(source: Reading, rows: Int[Array, " b"]) -> tuple[Reading, Float[Array, " b"]]:
+    """Return some rows of a source, and which of them are there: those beyond the last are not.
+
+    >>> from mrgp import points
+    >>> one = jnp.ones(1)
+    >>> some(Reading(points([[0.0]]), one, one, one, one), jnp.arange(2))[1].tolist()
+    [1.0, 0.0]
+    """
+    n = source.y.shape[0]
+    # Arrays of NumPy cannot be asked for rows whose numbers are not known yet.
+    known = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x, source)
+    return known.take(jnp.minimum(rows, n - 1)), jnp.where(rows < n, 1.0, 0.0)

@@ -14,11 +14,13 @@ from mrgp._types import AnyArray
 from mrgp.gp.filtering import (
     Belief,
     Dynamics,
+    Leans,
     Seen,
     Step,
     arrived,
     beginning,
     emptied,
+    leans_of,
     looked_at,
     seen_of,
     sight_of,
@@ -107,7 +109,7 @@ def _forward(
     dynamics = _dynamics(course, setting)
 
     def step(belief: Belief, one: tuple[Step, Array]) -> tuple[Belief, None]:
-        found = looked_at(arrived(dynamics, belief, one[0]), one[0].seen)[0]
+        found = looked_at(dynamics, arrived(dynamics, belief, one[0]), one[0].seen)[0]
         found = emptied(dynamics, found, one[0])
         return jax.tree.map(lambda a, b: jnp.where(one[1], a, b), found, belief), None
 
@@ -130,12 +132,14 @@ def _backward(
 
     def forward(belief: Belief, one: Step) -> tuple[Belief, tuple[Belief, Array, Array, Array]]:
         there = arrived(dynamics, belief, one)
-        found, white, gain, root = looked_at(there, one.seen)
+        found, white, gain, root = looked_at(dynamics, there, one.seen)
         return emptied(dynamics, found, one), (there, white, gain, root)
 
     def backward(pull: Adjoint, given: Any) -> tuple[Adjoint, Smoothed]:
         one, (there, white, gain, root), used = given
-        before = _before_looking(_before_emptying(dynamics, pull, one), one.seen, white, gain, root)
+        open_still = _before_emptying(dynamics, pull, one)
+        leaning = leans_of(dynamics, one.seen)
+        before = _before_looking(open_still, one.seen, leaning, (white, gain, root))
         rows = _read(dynamics, there.covariance)
         mean = _read(dynamics, there.mean) + rows @ before.score
         covariance = _read(dynamics, rows.T) - rows @ before.information @ rows.T
@@ -159,8 +163,11 @@ def _before_emptying(dynamics: Dynamics, pull: Adjoint, step: Step) -> Adjoint:
     return Adjoint(*emptied(dynamics, Belief(*pull), step))
 
 
-def _before_looking(pull: Adjoint, seen: Seen, white: Array, gain: Array, root: Array) -> Adjoint:
+def _before_looking(
+    pull: Adjoint, seen: Seen, leaning: Leans, found: tuple[Array, Array, Array]
+) -> Adjoint:
     """Add what the rows of a step say; K = G^T L^-1 is the filter's gain."""
+    white, gain, root = found
 
     def upper(right: Array) -> Array:
         return jax.scipy.linalg.solve_triangular(root, right, lower=True, trans="T")
@@ -169,7 +176,10 @@ def _before_looking(pull: Adjoint, seen: Seen, white: Array, gain: Array, root: 
         """Return H^T right."""
         parts = seen.coefficient[:, :, None] * right[:, None, :]
         zero = jnp.zeros((pull.score.shape[0], right.shape[1]))
-        return zero.at[seen.states.ravel()].add(parts.reshape(-1, right.shape[1]))
+        total = zero.at[seen.states.ravel()].add(parts.reshape(-1, right.shape[1]))
+        for own, weights in leaning:
+            total = total.at[own].add(weights.T @ right)
+        return total
 
     score = pull.score + spread(upper(white - gain @ pull.score))
     drawn = gain @ pull.information

@@ -25,6 +25,7 @@ from mrgp._linalg import (
     whitener,
 )
 from mrgp._types import AnyArray
+from mrgp.devices import beyond, shares, sum_shared
 from mrgp.gp.covariance import cross_covariance, variance_by_shape
 from mrgp.gp.forms import for_each
 from mrgp.gp.readings import (
@@ -34,9 +35,11 @@ from mrgp.gp.readings import (
     Readings,
     Smoother,
     prior_covariance,
+    some,
 )
 from mrgp.gp.variational import Moments, Natural, Sites, Whitened
 from mrgp.kernels import Kernel
+from mrgp.parameters import unwrap
 from mrgp.supports import DEFAULT_RULE, Points, Rule, Support
 
 BLOCK_BYTES = 2**25
@@ -73,6 +76,10 @@ class Anchored(eqx.Module):
     def dense(self, count: int, wanted_by: str) -> Any:
         """Return the solver by the dense covariance of so many values: here, itself."""
         return self
+
+    def work(self, count: int) -> float:
+        """Return about how many multiplications the evidence of so many values takes."""
+        return float(count) ** 3
 
     def part(
         self, state: Any, term: Kernel, support: Support
@@ -182,6 +189,10 @@ class Collapsed(Anchored):
     locations: Any
     q: Any = None
 
+    def work(self, count: int) -> float:
+        """Return about how many multiplications the evidence of so many values takes."""
+        return float(count) * unwrap(self.locations).shape[0] ** 2
+
     def log_evidence(self, readings: Readings) -> Float[Array, ""]:
         """Return the collapsed bound, or that of the solver's own q."""
         if self.q is not None:
@@ -263,11 +274,19 @@ class Collapsed(Anchored):
     ) -> Float[Array, ""]:
         """Return E_q[log p(y | L f)], each row times its weight (theory 2.5)."""
         whiten, total = self.whiteners, jnp.zeros(())
-        for source in readings.sources:
+
+        def of_rows(source: Reading, used: Float[Array, " b"]) -> Float[Array, ""]:
             alpha, own = self.features(source, whiten)
             spread = own - jnp.sum(alpha**2, 0) + q.quadratic(alpha)
             mean = source.level + alpha.T @ q.mean
-            total += jnp.sum(source.expected(mean, spread))
+            return jnp.vdot(used, source.expected(mean, spread))
+
+        for source in readings.sources:
+            n = source.y.shape[0]
+            if shares() == 1:
+                total += of_rows(source, jnp.ones(n))
+            else:
+                total += sum_shared(lambda rows, source=source: of_rows(*some(source, rows)), n)
         return total
 
     @property
@@ -323,22 +342,24 @@ class Collapsed(Anchored):
 
         def of_source(source: Reading) -> Information:
             n = source.y.shape[0]
-            if n <= size:
+            if n <= size and shares() == 1:
                 return of_rows(source, jnp.ones(n))
 
             # Recomputed in the backward pass: what is kept for it is one small sum a block.
             @jax.checkpoint
             def block(rows: Array) -> Information:
-                taken = source.take(jnp.minimum(rows, n - 1))
-                return of_rows(taken, jnp.where(rows < n, 1.0, 0.0))
+                return of_rows(*some(source, rows))
 
             def add(total: Information, rows: Array) -> tuple[Information, None]:
                 return jax.tree.map(jnp.add, total, block(rows)), None
 
-            blocks = math.ceil(n / size)
-            rows = jnp.arange(blocks * math.ceil(n / blocks)).reshape(blocks, -1)
+            def of_share(rows: Array) -> Information:
+                blocks = math.ceil(rows.shape[0] / size)
+                rows = beyond(rows, blocks * math.ceil(rows.shape[0] / blocks), n)
+                return jax.lax.scan(add, zero, rows.reshape(blocks, -1))[0]
+
             zero = Information(jnp.zeros((m, m)), jnp.zeros(m), *(jnp.zeros(()) for _ in range(3)))
-            return jax.lax.scan(add, zero, rows)[0]
+            return sum_shared(of_share, n)
 
         parts = map(of_source, readings.sources)
         return functools.reduce(lambda a, b: jax.tree.map(jnp.add, a, b), parts)

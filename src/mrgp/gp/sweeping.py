@@ -9,13 +9,12 @@ from jaxtyping import Array, Float, Int
 
 from mrgp._compiled import Compiled
 from mrgp._types import AnyArray
-from mrgp.gp.covariance import cross_covariance, full_covariance, variance
-from mrgp.gp.front import regression
+from mrgp.gp.covariance import full_covariance, variance
+from mrgp.gp.leaning import across, regression
 from mrgp.gp.smoothing import Course, Setting, smoothed
 from mrgp.gp.statespace import CONSTANT, state_space
-from mrgp.gp.timeline import Groups, Timeline, extent_of, separated
-from mrgp.kernels import Kernel
-from mrgp.supports import Places, Rule, Support, taken_apart
+from mrgp.gp.timeline import Timeline, extent_of, separated
+from mrgp.supports import Places, Support, taken_apart
 
 MOST_NUMBERS = 2**25
 
@@ -75,7 +74,8 @@ def sweep(
     asked = Instants.of(support, setting[0], extent)
     if asked is None:
         return None
-    line = Timeline.of(course.kernels, setting[0], anchors, asked.times)
+    inducing = course.line.inducing
+    line = Timeline.of(course.kernels, setting[0], anchors, asked.times, inducing=inducing)
     if asked.number * sum(map(len, line.seats)) > MOST_NUMBERS:
         half = len(support) // 2
         rows = np.argsort(asked.where, kind="stable")
@@ -127,8 +127,3 @@ def _spread(
             left = jnp.maximum(own - jnp.sum(half**2, 0), 0.0)
             rest = rest + ratio[q] ** 2 * term.coefficient * space.variance * left
     return Spread(jnp.concatenate(weights), rest)
-
-
-def across(kernel: Kernel, seats: Groups, places: Groups, rule: Rule) -> Float[Array, "j g"]:
-    """Return the covariance between places in groups."""
-    return jnp.block([[cross_covariance(kernel, a, b, rule) for b in places] for a in seats])

@@ -69,6 +69,8 @@ class Seats(eqx.Module):
     """The places at which a term has states: `index` of every place, and how much it reads there.
 
     Places that a term cannot tell apart have one state; places at which it is zero have none.
+    Where there are places `leaning`, the index is one of them, and the states are those of
+    inducing places on which they lean.
 
     >>> from mrgp import points
     >>> seats = Seats((points([[1.0], [2.0]]),), np.array([0, 1, 0]), np.ones(3))
@@ -79,6 +81,7 @@ class Seats(eqx.Module):
     groups: Groups
     index: Int[AnyArray, " j"]
     share: Float[AnyArray, " j"]
+    leaning: Groups = ()
 
     def __len__(self) -> int:
         return sum(map(len, self.groups))
@@ -111,6 +114,7 @@ class Timeline(eqx.Module):
     flowing: Float[AnyArray, " s"]
     keep: Float[AnyArray, "t s"] | None
     jump: Float[AnyArray, "t s"] | None
+    inducing: Groups = ()
 
     @classmethod
     def of(
@@ -120,10 +124,12 @@ class Timeline(eqx.Module):
         supports: Sequence[Support],
         extra: Float[np.ndarray, " e"] | None = None,
         extent: Float[np.ndarray, " d"] | None = None,
+        inducing: Groups = (),
     ) -> "Timeline":
         """Plan a filter over the values on some supports, one after another, and `extra` times.
 
-        `extent` is how far all data reach, if these are some of them.
+        `extent` is how far all data reach, if these are some of them. Terms that are not white
+        have their states at `inducing` places, if there are any.
         """
         parts, first = [], 0
         for support in supports:
@@ -133,9 +139,9 @@ class Timeline(eqx.Module):
         places = Places.of(parts, extent)
         terms = [term for kernel in kernels for term in separated(kernel, time)]
         events = _Events.of(parts, places, first, extent[time], extra)
-        seats = tuple(seats_of(term, places.groups, extent) for term in terms)
+        seats = tuple(seats_of(term, places.groups, extent, inducing) for term in terms)
         states = sum(map(len, seats)) + len(kernels) * len(events.slots)
-        return cls(seats, *events.steps(states))
+        return cls(seats, *events.steps(states), inducing=inducing)
 
     @property
     def count(self) -> int:
@@ -155,8 +161,23 @@ def extent_of(supports: Sequence[Support]) -> Float[np.ndarray, " d"]:
     return np.where(upper > lower, upper - lower, 1.0)
 
 
-def seats_of(term: Separated, groups: Sequence[Support], extent: Float[np.ndarray, " d"]) -> Seats:
-    """Return where a term has states, among groups of places.
+def seats_lean(term: Separated) -> bool:
+    """Tell whether a term can have its states at inducing places.
+
+    >>> from mrgp import White
+    >>> [seats_lean(term) for term in separated(White(1.0, dims=0), time=1)]
+    [False]
+    """
+    return bool(term.space) and not term.white
+
+
+def seats_of(
+    term: Separated,
+    groups: Sequence[Support],
+    extent: Float[np.ndarray, " d"],
+    inducing: Groups = (),
+) -> Seats:
+    """Return where a term has states, among groups of places or at inducing ones.
 
     >>> from mrgp import White, points
     >>> (term,) = separated(White(1.0, dims=0), time=1)
@@ -184,6 +205,8 @@ def seats_of(term: Separated, groups: Sequence[Support], extent: Float[np.ndarra
             found.append(group)
             index[rows], share[rows] = kept + np.arange(len(group)), 1.0
         kept += len(found[-1])
+    if inducing and seats_lean(term):
+        return Seats(inducing, index, share, tuple(found))
     return Seats(tuple(found), index, share)
 
 

@@ -67,7 +67,8 @@ def _values(fit: "Fit", process: tuple[str, str]) -> str:
     weight = fit.weights[process]
     weighted = f", composite weight {weight:.3g}" if weight != 1 else ""
     values = "1 value" if used == 1 else f"{used} values"
-    units = f" in {fit.units[process[1]]}" if fit.units.get(process[1]) else ""
+    known = fit.units_of(process)
+    units = f" in {known}" if known else ""
     return f"{process[0]}, {process[1]}: {values}{units}{dropped}{weighted}"
 
 

@@ -15,6 +15,7 @@ from mrgp.gp import Moments, Natural, Whitened
 from mrgp.inference.lbfgs import LBFGS, Direct, maximise
 from mrgp.inference.loop import Optimum, Status
 from mrgp.inference.objectives import Objective
+from mrgp.inference.profiles import Profile
 from mrgp.inference.progress import Progress
 from mrgp.models import Factors, Network, as_arrays, naturals_of, spread_q, trained_q
 from mrgp.models.factors import SPREAD
@@ -185,57 +186,22 @@ def profile(
     return value, slope, latent
 
 
-class Profiled:
-    """The best bound over q of the latent functions, as a loss with its slope.
-
-    Every evaluation starts from the q of the last step taken, so that a line search sees one
-    function; the best q so far is kept beside the best parameters.
-    """
+class Profiled(Profile):
+    """The best bound over q of the latent functions."""
 
     def __init__(self, objective: Objective, latent: tuple[Block, ...]):
-        self.objective, self.filled = objective, objective.filled()
-        self.latent, self.best = latent, latent
-        self.size = float(objective.count)
-        self.evaluated: dict[bytes, tuple[Block, ...]] = {}
-        self.lowest = np.inf
+        super().__init__(objective, objective.filled(), latent)
 
-    def __call__(self, trained: Any) -> tuple[Array, Any]:
-        """Return loss and slope at some parameters."""
-        size = jax.device_put(np.asarray(self.size))
-        value, slope, latent = profile(
-            self.filled, trained, self.latent, size, effort=effort_of(self.objective.count)
-        )
-        self.evaluated[_mark(trained)] = latent
-        finite = all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slope))
-        if float(value) < self.lowest and finite:
-            self.lowest, self.best = float(value), latent
-        return value, slope
-
-    def accept(self, trained: Any) -> None:
-        """Go on from the q of these parameters."""
-        self.latent = self.evaluated.get(_mark(trained), self.latent)
-        self.evaluated = {}
-
-    def memory(self) -> list[np.ndarray]:
-        """Return the q that evaluations start from, the best one, and its loss."""
-        leaves = jax.tree.leaves((self.latent, self.best))
-        return [np.array(self.lowest), *map(np.asarray, leaves)]
-
-    def remember(self, memory: list[np.ndarray]) -> None:
-        """Take up the memory of another loss of the same objective."""
-        tree = jax.tree.structure((self.latent, self.best))
-        self.lowest = float(memory[0])
-        self.latent, self.best = jax.tree.unflatten(tree, map(jax.device_put, memory[1:]))
+    def evaluate(self, trained: Any, size: Array) -> tuple[Array, Any, tuple[Block, ...]]:
+        """Return loss and slope at some parameters, and q of the latent functions."""
+        effort = effort_of(self.objective.count)
+        return profile(self.filled, trained, self.now, size, effort=effort)
 
     def model(self, trained: Any) -> Any:
         """Return the network with the best parameters and their q."""
         model = self.objective.model(trained)
         q = Factors(tuple(block.moments for block in self.best), _whitened(model.q))
         return model.with_q(trained_q(q))
-
-
-def _mark(trained: Any) -> bytes:
-    return b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(trained))
 
 
 def maximise_network(
@@ -254,10 +220,12 @@ def maximise_network(
     model = objective.model(objective.start)
     once = dataclasses.replace(settings, starts=1, candidates=0)
     best = None
-    for q in _starts(objective, settings, seed):
+    starts = _starts(objective, settings, seed)
+    for number, q in enumerate(starts, 1):
+        named = f"{title}, start {number} of {len(starts)}" if len(starts) > 1 else title
         weights = q.map(lambda block: Relative.to(block.moments)).w
         target = Objective.of(model.with_q(weights), objective.records)
-        found = maximise(target, log_unit, once, 0, progress, title, Profiled(target, q.f))
+        found = maximise(target, log_unit, once, 0, progress, named, Profiled(target, q.f))
         if best is None or found.bound > best.bound:
             best = found
         if found.status.code == "interrupted":

@@ -62,6 +62,7 @@ def finished(
         spaces=data.spaces,
         exposed=tuple(o.process for o in data if o.exposure is not None),
         doubts=cautions_of(data),
+        unitless=tuple(o.process for o in data if o.units is None),
     )
 
 

@@ -78,7 +78,7 @@ class Fit(Learned):
     minibatches their noisy estimate, with the bound of all the data at the end. `bounds` are the
     least and the greatest coordinates of the data's supports. `reasons` say why this recipe, where
     it was chosen for the data. `spaces` are the inputs that are directions of one space. `doubts`
-    are what to be careful of in the data.
+    are what to be careful of in the data, and `unitless` are the processes that came without units.
 
     >>> import mrgp
     >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5], name="tubes")
@@ -115,6 +115,7 @@ class Fit(Learned):
     spaces: tuple[tuple[str, ...], ...] = ()
     exposed: tuple[Process, ...] = ()
     doubts: tuple[str, ...] = ()
+    unitless: tuple[Process, ...] = ()
 
     @property
     def name(self) -> str:
@@ -338,6 +339,19 @@ class Fit(Learned):
             )
         return plot_diagram(self.recipe, data)
 
+    def units_of(self, process: Process) -> str | None:
+        """Return the units that a source gave its values of a task; None where it gave none.
+
+        >>> import mrgp
+        >>> x = mrgp.points([[0.0], [1.0], [2.0]])
+        >>> tubes = mrgp.Observations(x, [3.0, 4.0, 3.5], name="tubes", units="ug/m3")
+        >>> depth = mrgp.Observations(x, [0.3, 0.4, 0.3], name="depth")
+        >>> fit = mrgp.fit(mrgp.MRGP(bias="affine"), mrgp.Dataset([tubes, depth]))
+        >>> [fit.units_of(process) for process in fit.processes]
+        ['ug/m3', None]
+        """
+        return None if process in self.unitless else self.units.get(process[1])
+
     def kept_data(self) -> Dataset | None:
         """Return the observed values that the fit keeps, or None where it keeps none.
 
@@ -359,7 +373,7 @@ class Fit(Learned):
                 np.asarray(record.y) + level * np.asarray(record.support.total),
                 task=task,
                 name=source,
-                units=self.units.get(task),
+                units=self.units_of(process),
                 noise_variance=record.noise_variance,
                 likelihood=record.likelihood,
             )

@@ -15,13 +15,14 @@ from mrgp.inference.lbfgs import LBFGS, Direct
 from mrgp.inference.loop import Optimum
 from mrgp.inference.part_by_part import fit_parts
 from mrgp.inference.problem import Problem
-from mrgp.inference.progress import Silent, as_progress
+from mrgp.inference.progress import Progress, Silent, as_progress
 from mrgp.inference.settling import with_settled
 from mrgp.inference.stages import fit_blocks, optimise_blocks
 from mrgp.inference.stochastic import Adam
 from mrgp.inference.whole import fit_whole, optimise_whole, resumed
 from mrgp.models import Model, Recipe, as_arrays
 from mrgp.parameters import log_prior
+from mrgp.supports import recoded
 
 
 def fit_problem(
@@ -129,8 +130,7 @@ def extend(fit: Fit, more: Dataset) -> Fit:
     joined = []
     for o in kept:
         new = more[o.process] if o.process in more.processes else None
-        # Covariates are columns by now; where they came from stays with the fit.
-        joined.append(o if new is None else o.joined(_in_axes(fit, new)))
+        joined.append(o if new is None else o.joined(_alike(fit, o, new)))
     found = _with_data(fit, Dataset(joined), go_on=True)
     counts = {
         p: (used, fit.counts[p][1] + int((~more[p].observed).sum() if p in more.processes else 0))
@@ -139,10 +139,11 @@ def extend(fit: Fit, more: Dataset) -> Fit:
     return dataclasses.replace(found, counts=counts, covariates=fit.covariates)
 
 
-def _in_axes(fit: Fit, new: Observations) -> Observations:
+def _alike(fit: Fit, kept: Observations, new: Observations) -> Observations:
+    """Return what was seen of new values, in the axes and the code book of those that are kept."""
     seen = new.dropna()
-    support = harmonise(seen.support, fit.axes, new.label)
-    return seen.replace(support=dataclasses.replace(support, covariates=None))
+    support = recoded(harmonise(seen.support, fit.axes, new.label), fit.covariates, "extend")
+    return seen.replace(support=dataclasses.replace(support, covariates=kept.support.covariates))
 
 
 def conditioned_model(problem: Problem, model: Any) -> Model:
@@ -166,7 +167,9 @@ class Evidence(NamedTuple):
 
 
 @float64
-def greatest_evidence(model: Recipe, data: Dataset, optimiser: LBFGS, key: Any = 0) -> Evidence:
+def greatest_evidence(
+    model: Recipe, data: Dataset, optimiser: LBFGS, key: Any = 0, progress: Progress | None = None
+) -> Evidence:
     """Return the log evidence of an exact or collapsed model at its best parameters.
 
     It is what `fit` ends with, without the posterior; a failed search gives minus infinity.
@@ -180,7 +183,7 @@ def greatest_evidence(model: Recipe, data: Dataset, optimiser: LBFGS, key: Any =
     """
     make_room()
     problem = Problem.of(model, data, key=key)
-    optimum = optimise_whole(problem.objective(), problem, optimiser, Silent())
+    optimum = optimise_whole(problem.objective(), problem, optimiser, progress or Silent())
     if not optimum.status.ok:
         return Evidence(-np.inf, -np.inf)
     with_prior = float(optimum.history[-1])

@@ -47,6 +47,9 @@ class LBFGS:
             object.__setattr__(self, name, int(value))
 
 
+NEAR, STEPS = 0.5, 3
+"""Nats that do not matter between ends, and steps over which a run that gains fewer is ending."""
+
 BRIEF = LBFGS(max_steps=1, starts=1, candidates=0)
 """The least work: parameters stay about where they are."""
 
@@ -135,17 +138,20 @@ class _Search:
         self.pending: list[Vector] | None = None
         self.page, self.caught_up = new_page(), False
         self.ending = Status("failed", "the bound is not finite at any starting point")
-        self.least = np.inf
+        self.least, self.starts = np.inf, 1
 
     @property
     def total(self) -> int:
-        """The most steps from one start."""
-        return self.settings.max_steps
+        """The most steps from all starts."""
+        return self.settings.max_steps * self.settings.starts
 
     def advance(self, say: Say) -> Status | None:
         """Follow one start to its end."""
         if self.pending is None:
+            if self.settings.candidates:
+                say(0, f"comparing {self.settings.candidates + 1} starting points")
             self.pending = self.choose_starts(np.random.default_rng(self.seed))
+            self.starts = len(self.pending)
         if self.pending:
             loss, ending = self.follow(self.pending.pop(0), say)
             if loss < self.least:
@@ -218,16 +224,24 @@ class _Search:
         return [candidates[i] for i in order[: self.settings.starts] if losses[i] < WALL]
 
     def follow(self, start: Vector, say: Say) -> tuple[float, Status]:
-        """Run L-BFGS from one start; the history kept is that of the best run so far."""
+        """Run L-BFGS from one start; the history kept is that of the best run so far.
+
+        A run ends early where it is about to end no higher than one before it.
+        """
         history: list[float] = []
         before, self.history = self.history, history
+        number, most = self.starts - len(self.pending or ()), self.settings.max_steps
+        which = f"start {number} of {self.starts}, " if self.starts > 1 else ""
 
         def callback(intermediate_result: Any) -> None:
             self.loss.accept(self.tree(intermediate_result.x))
             self.keep()
             history.append(float(intermediate_result.fun) + self.log_unit)
             bound = -history[-1] * self.size
-            say(len(history), f"step {len(history)}, bound {bound:.2f}")
+            told = f"{which}step {len(history)} of at most {most}, bound {bound:.2f}"
+            say((number - 1) * most + len(history), told)
+            if self.is_ending_below(history):
+                raise StopIteration
 
         result = minimize(
             self.evaluate,
@@ -247,6 +261,14 @@ class _Search:
             self.history = before
         return float(result.fun), _status(result, self.settings)
 
+    def is_ending_below(self, history: list[float]) -> bool:
+        """Tell whether a run gains little any more, close to the best end before it and below."""
+        if not np.isfinite(self.least) or len(history) <= STEPS:
+            return False
+        gained = (history[-1 - STEPS] - history[-1]) * self.size
+        behind = (history[-1] - self.log_unit - self.least) * self.size
+        return gained < NEAR and 0.0 <= behind < NEAR
+
 
 def _status(result: Any, settings: LBFGS) -> Status:
     if not np.isfinite(result.fun) or result.fun >= WALL:
@@ -254,7 +276,5 @@ def _status(result: Any, settings: LBFGS) -> Status:
     if result.nit >= settings.max_steps:
         return Status("step limit", f"{result.nit} steps; raise max_steps= of mrgp.LBFGS to go on")
     if not result.success:
-        return Status(
-            "stalled", f"no higher bound found after {result.nit} steps: {result.message}"
-        )
+        return Status("stalled", f"no higher bound found after {result.nit} steps")
     return Status("converged", f"{result.nit} steps")

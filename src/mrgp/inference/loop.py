@@ -90,7 +90,8 @@ def run(work: Work, title: str, progress: Progress) -> Status:
     try:
         while status is None:
             status = work.advance(progress.update)
-        said = status.code
+        # There may be more stages: whether the fit converged is for its status to say.
+        said = f"done, {status.message}" if status.code == "converged" else status.code
     except KeyboardInterrupt:
         stopped()
         status = work.interrupted()

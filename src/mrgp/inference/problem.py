@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mrgp._types import float64
-from mrgp.data import Dataset, Frame, Records, Scaling, as_seed
+from mrgp.data import Dataset, Frame, Records, Scaling, as_seed, excerpt
 from mrgp.inference.objectives import Objective
 from mrgp.models import Model, Process, Recipe, Weights
 
@@ -87,7 +87,14 @@ class Problem:
         """Return the problem on about so many rows, shared out evenly, in the same frame."""
         if self.count <= rows:
             return self
-        seen = self.seen.batch(max(1, rows // len(self.seen)), self.key)
+        return self.on(self.seen.batch(max(1, rows // len(self.seen)), self.key))
+
+    def excerpt(self, places: int, rows: int) -> "Problem":
+        """Return the problem on a stretch of time at some places, in the same frame."""
+        return self.on(excerpt(self.seen.dropna(), places, rows, self.key))
+
+    def on(self, seen: Dataset) -> "Problem":
+        """Return the problem on a part of the data."""
         records = self.scaling.records(seen, self.weights)
         return dataclasses.replace(self, seen=seen, records=records)
 

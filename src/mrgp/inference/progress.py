@@ -1,10 +1,16 @@
 """Progress of long work, as an object that is told what happens."""
 
+import dataclasses
 import sys
+import threading
 import time
 from typing import Any, Protocol, runtime_checkable
 
 SECONDS_BETWEEN_LINES = 5.0
+SILENT_SECONDS = 8.0
+"""How long nothing is said at most where a `Beat` watches."""
+
+FIRST = "compiling, first step"
 
 
 @runtime_checkable
@@ -44,6 +50,110 @@ class Silent:
         """End the stage."""
 
 
+@dataclasses.dataclass
+class Said:
+    """When something was last said to the user, what is being done, and whether a bar moves."""
+
+    at: float = 0.0
+    doing: str = ""
+    since: float = 0.0
+    moving: bool = False
+
+    def do(self, what: str) -> None:
+        """Note what is being done from now on."""
+        self.doing, self.since = what, time.monotonic()
+
+
+said = Said()
+"""What all progress of this process shares."""
+
+
+class Beat:
+    """Say what is being done where nothing else was said for some seconds.
+
+    >>> with Beat():
+    ...     said.do("reading files")
+    """
+
+    def __init__(self, seconds: float | None = None):
+        self.seconds = SILENT_SECONDS if seconds is None else seconds
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> "Beat":
+        said.at = time.monotonic()
+        said.do("")
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join()
+
+    def _watch(self) -> None:
+        while not self.over.wait(self.seconds / 8):
+            if said.moving or time.monotonic() - said.at < self.seconds:
+                continue
+            what = said.doing or "working"
+            if _is_compiling() and "compiling" not in what:
+                what += ", compiling"
+            write(f"{what} ({duration(time.monotonic() - said.since)} so far)")
+
+
+def _is_compiling() -> bool:
+    """Tell whether a thread is inside the compiler: it says nothing of itself."""
+    for frame in sys._current_frames().values():
+        at: Any = frame
+        while at is not None:
+            if at.f_globals.get("__name__") == "jax._src.compiler":
+                return True
+            at = at.f_back
+    return False
+
+
+def write(line: str) -> None:
+    """Write a line to standard error, and note when."""
+    said.at = time.monotonic()
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time in words.
+
+    >>> duration(42.3), duration(100.0), duration(5400.0)
+    ('42 s', '1 min 40 s', '1 h 30 min')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+class Pace:
+    """How fast steps go, and how long those that are left take at most.
+
+    The first step is left out, since it is compiled before.
+
+    >>> pace = Pace(total=10)
+    >>> pace.left(1), pace.left(10)
+    ('', '')
+    """
+
+    def __init__(self, total: int):
+        self.total, self.first, self.began = total, 0, 0.0
+
+    def left(self, step: int) -> str:
+        """Return the time that is left in words, where it can be told."""
+        now = time.monotonic()
+        if step <= self.first or not self.first:
+            self.first, self.began = step, now
+            return ""
+        seconds = (self.total - step) * (now - self.began) / (step - self.first)
+        return f", at most {duration(seconds)} left" if seconds >= 0.5 else ""
+
+
 class Lines:
     """Write plain lines for logs: one every few seconds, and one when a stage ends.
 
@@ -61,17 +171,21 @@ class Lines:
 
     def start(self, title: str, total: int) -> None:
         """Remember the title, unless there is one, and the time."""
-        self.title, self.said = self.given or title, time.monotonic()
+        self.title, self.said, self.pace = self.given or title, time.monotonic(), Pace(total)
+        said.do(f"{self.title}: {FIRST}")
 
     def update(self, step: int, text: str) -> None:
         """Write a line if the last one is some time ago."""
+        left = self.pace.left(step)
+        said.do(f"{self.title}: {text}")
         if time.monotonic() - self.said > SECONDS_BETWEEN_LINES:
             self.said = time.monotonic()
-            sys.stderr.write(f"{self.title}: {text}\n")
+            write(f"{self.title}: {text}{left}")
 
     def finish(self, text: str) -> None:
         """Write the line."""
-        sys.stderr.write(f"{self.title}: {text}\n")
+        write(f"{self.title}: {text}")
+        said.do(f"after {self.title}: preparing what follows")
 
 
 class Bar:
@@ -103,18 +217,56 @@ class Bar:
             TimeElapsedColumn(),
         )
         self.bar = RichProgress(*columns, console=Console(stderr=True))
-        self.total = total
+        self.total, self.pace, self.named = total, Pace(total), self.title or title
         self.bar.start()
-        self.task = self.bar.add_task(self.title or title, total=total, text="")
+        said.moving = True
+        # How much there is to choose is not known: the bar goes to and fro.
+        self.task = self.bar.add_task(self.named, total=total or None, text=FIRST)
 
     def update(self, step: int, text: str) -> None:
         """Move the bar."""
-        self.bar.update(self.task, completed=min(step, self.total), text=text)
+        left = self.pace.left(step)
+        self.bar.update(self.task, completed=min(step, self.total), text=f"{text}{left}")
 
     def finish(self, text: str) -> None:
         """Fill the bar and leave it."""
-        self.bar.update(self.task, completed=self.total, text=text)
+        whole = self.total or 1
+        self.bar.update(self.task, total=whole, completed=whole, text=text)
         self.bar.stop()
+        said.moving, said.at = False, time.monotonic()
+        said.do(f"after {self.named}: preparing what follows")
+
+
+class Within:
+    """Progress of a part of some work, told as a step of the whole under its name.
+
+    >>> import contextlib, io
+    >>> with contextlib.redirect_stderr(io.StringIO()):
+    ...     whole = Lines()
+    ...     whole.start("choose", total=0)
+    ...     part = Within(whole, "kernel 2 of 4", at=1)
+    ...     part.start("fit", total=60)
+    ...     part.update(12, "step 12 of at most 60")
+    >>> said.doing
+    'choose: kernel 2 of 4: step 12 of at most 60'
+    """
+
+    def __init__(self, inner: Progress, name: str, at: int = 0):
+        self.inner, self.name, self.at = inner, name, at
+        self.pace = Pace(0)
+
+    def start(self, title: str, total: int) -> None:
+        """Say that the part begins."""
+        self.pace = Pace(total)
+        self.inner.update(self.at, f"{self.name}: {FIRST}")
+
+    def update(self, step: int, text: str) -> None:
+        """Say how far the part is."""
+        self.inner.update(self.at, f"{self.name}: {text}{self.pace.left(step)}")
+
+    def finish(self, text: str) -> None:
+        """Say that the whole goes on with what was found."""
+        self.inner.update(self.at, f"{self.name}: looking at what it gives")
 
 
 def as_progress(progress: Any) -> Progress:

@@ -18,6 +18,7 @@ from mrgp.inference.lbfgs import LBFGS, maximise
 from mrgp.inference.loop import Optimum
 from mrgp.inference.objectives import Objective
 from mrgp.inference.problem import Problem
+from mrgp.inference.profiles import Profile
 from mrgp.inference.progress import Progress
 from mrgp.models import as_arrays
 from mrgp.parameters import limits
@@ -55,56 +56,23 @@ def _profile(
     return value, slope, found
 
 
-class Settled:
-    """The best bound over approximations, as a loss with its slope.
-
-    Every evaluation starts from the approximation of the last step taken, so that a line search
-    sees one function; the best so far is kept beside the best parameters.
-    """
+class Settled(Profile):
+    """The best bound over approximations."""
 
     def __init__(self, objective: Objective):
-        self.objective = without_approximation(objective)
+        bare = without_approximation(objective)
         records = tuple(record.filled() for record in to_numpy(objective.records))
-        self.filled = dataclasses.replace(self.objective, records=as_arrays(records))
-        self.size = float(objective.count)
-        self.effort: Effort = effort_of(objective.count)
+        filled = dataclasses.replace(bare, records=as_arrays(records))
         own = objective.model(objective.start).approximate
-        self.now = own.approximation
-        if self.now is None or not own.fits(self.now, records):
-            self.now = begin(self.filled, objective.start, effort="least")
-        self.best, self.lowest = self.now, np.inf
-        self.evaluated: dict[bytes, Any] = {}
-        self.last: tuple[bytes, Any] | None = None
+        now = own.approximation
+        if now is None or not own.fits(now, records):
+            now = begin(filled, objective.start, effort="least")
+        super().__init__(bare, filled, now)
+        self.effort: Effort = effort_of(objective.count)
 
-    def __call__(self, trained: Any) -> tuple[Array, Any]:
-        """Return loss and slope at some parameters, at once where they are the last ones."""
-        mark, size = _mark(trained), jax.device_put(np.asarray(self.size))
-        if self.last is not None and self.last[0] == mark:
-            return self.last[1]
-        value, slope, found = _profile(
-            self.filled, trained, self.now, size, STEPS, GAIN, effort=self.effort
-        )
-        self.evaluated[mark], self.last = found, (mark, (value, slope))
-        finite = all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slope))
-        if float(value) < self.lowest and finite:
-            self.lowest, self.best = float(value), found
-        return value, slope
-
-    def accept(self, trained: Any) -> None:
-        """Go on from the approximation of these parameters."""
-        self.now = self.evaluated.get(_mark(trained), self.now)
-        self.evaluated = {}
-
-    def memory(self) -> list[np.ndarray]:
-        """Return the approximation that evaluations start from, the best one, and its loss."""
-        leaves = jax.tree.leaves((self.now, self.best))
-        return [np.array(self.lowest), *map(np.asarray, leaves)]
-
-    def remember(self, memory: list[np.ndarray]) -> None:
-        """Take up the memory of another loss of the same objective."""
-        tree = jax.tree.structure((self.now, self.best))
-        self.lowest = float(memory[0])
-        self.now, self.best = jax.tree.unflatten(tree, map(jax.device_put, memory[1:]))
+    def evaluate(self, trained: Any, size: Array) -> tuple[Array, Any, Any]:
+        """Return loss and slope at some parameters, and the settled approximation."""
+        return _profile(self.filled, trained, self.now, size, STEPS, GAIN, effort=self.effort)
 
     def model(self, trained: Any) -> Any:
         """Return the model with the best parameters and their approximation, settled for good."""
@@ -131,7 +99,7 @@ def maximise_settled(
     if rows is not None:
         some = problem.sample(rows).objective(to_numpy(model))
         loss = Settled(some)
-        begun = maximise(loss.objective, problem.log_unit, once, 0, progress, "start", loss)
+        begun = maximise(loss.objective, problem.log_unit, once, 0, progress, "some rows", loss)
         if begun.status.over:
             return begun
         share = sum(map(len, problem.records)) / max(some.count, 1)
@@ -192,7 +160,3 @@ def without_approximation(objective: Objective) -> Objective:
     """Return the objective of a model without an approximation of its own."""
     start, frozen = (tree.with_approximation(None) for tree in (objective.start, objective.frozen))
     return dataclasses.replace(objective, start=start, frozen=frozen)
-
-
-def _mark(trained: Any) -> bytes:
-    return b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(trained))

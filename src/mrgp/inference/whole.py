@@ -3,6 +3,10 @@
 import dataclasses
 from collections.abc import Callable
 
+import numpy as np
+
+from mrgp._types import to_numpy
+from mrgp.gp import Markov
 from mrgp.inference.ascent import Training, ascend, warm_start
 from mrgp.inference.finishing import finished
 from mrgp.inference.fits import Fit
@@ -15,6 +19,14 @@ from mrgp.inference.room import check_room
 from mrgp.inference.settling import maximise_settled
 from mrgp.inference.stochastic import Adam
 from mrgp.models import Model
+
+MUCH = 3e9
+"""Multiplications of an evaluation, about a second of a core, from which on it is long."""
+
+PLACES, ROWS, SAMPLE = 100, 4000, 1000
+"""How much of the data finds parameters to begin with: of a network, and of others."""
+
+ROUGH = 1e-7
 
 
 def fit_whole(
@@ -45,11 +57,41 @@ def optimise_whole(
     if isinstance(settings, LBFGS):
         # The best q(u) of all is known, and with it the bound is the collapsed one.
         target = target.without_q() if target.has_q else target
-        return maximise(target, problem.log_unit, settings, problem.key, progress)
+        begun = begin_with_some(target, problem, settings, progress)
+        if begun is None or not begun.status.ok:
+            return maximise(target, problem.log_unit, settings, problem.key, progress)
+        if begun.status.over:
+            # The bound that was reached is that of a part of the data.
+            return dataclasses.replace(begun, history=np.zeros(0))
+        target = problem.objective(to_numpy(begun.model))
+        rough = ROUGH if settings.tolerance == LBFGS().tolerance else settings.tolerance
+        once = dataclasses.replace(settings, starts=1, candidates=0, tolerance=rough)
+        return maximise(target, problem.log_unit, once, problem.key, progress)
     begun = None
     if training is None and settings.warm_start and target.has_q:
         target, begun = warm_start(target, problem.log_unit, problem.key, progress)
     return ascend(target, settings, problem.key, progress, training, begun)
+
+
+def begin_with_some(
+    target: Objective, problem: Problem, settings: LBFGS, progress: Progress
+) -> Optimum | None:
+    """Find parameters on a part of the data, where a search on all of them would take long.
+
+    Starts are chosen and followed there; all data have only to be gone on with from its end.
+    """
+    linear = target.model(target.start).linear
+    if linear is None or not settings.candidates or linear.solver.work(problem.count) < MUCH:
+        return None
+    if linear.noise.shared:
+        # Errors that sources share are those of all rows together.
+        return None
+    along = isinstance(linear.solver, Markov)
+    some = problem.excerpt(PLACES, ROWS) if along else problem.sample(SAMPLE)
+    if some.count == problem.count:
+        return None
+    begun = some.objective(to_numpy(target.model(target.start)))
+    return maximise(begun, problem.log_unit, settings, problem.key, progress, "start")
 
 
 def going_on(fit: Fit, optimiser: LBFGS | Adam | None) -> tuple[LBFGS | Adam, Training | None, int]:

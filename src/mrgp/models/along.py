@@ -1,22 +1,37 @@
 """When a linear model is solved along time: by its kernels, its supports, and the cost."""
 
+import dataclasses
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from mrgp.data import Dataset
-from mrgp.gp import Markov, refusal, states_of
+from mrgp.gp import Inducing, Markov, extent_of, refusal, start_locations, states_of, work_of
 from mrgp.kernels import Kernel
 from mrgp.parameters import unwrap
-from mrgp.supports import Rule
+from mrgp.supports import Places, Points, Rule, Support, taken_apart
 
 FEWEST = 400
-MOVE = 40
 MOST_STATES = 1500
+USUAL = 200
+"""Inducing places, where places are many and no number is given."""
 
 
-def along_time(kernels: Sequence[Kernel], data: Dataset, rule: Rule, wanted: bool) -> Markov | None:
+def along_time(
+    kernels: Sequence[Kernel],
+    data: Dataset,
+    rule: Rule,
+    wanted: bool,
+    inducing: Any = None,
+    centre: Any = 0.0,
+    seed: int = 0,
+) -> Markov | None:
     """Return the solver along time, or None where it does not apply or costs more than a dense one.
 
-    Where it is `wanted`, it is returned whatever it costs, or an error says why it does not apply.
+    Where it is `wanted`, it is returned whatever it costs, or an error says why it does not apply;
+    then it is sparse in space if `inducing` says so, or if states would be many. `centre` is what
+    inputs are shifted by.
     """
     time = data.clock
     if time is None:
@@ -40,8 +55,44 @@ def along_time(kernels: Sequence[Kernel], data: Dataset, rule: Rule, wanted: boo
             ' few values, "collapsed" for more.'
         )
     solver = Markov(tuple(kernels), time=time, rule=rule)
-    if wanted:
+    supports = [o.support for o in seen]
+    steps, states, rows = states_of(bare, time, supports)
+    if wanted and inducing is None and states <= MOST_STATES:
         return solver
-    steps, states, block = states_of(bare, time, [o.support for o in seen])
-    cheaper = steps * float(states) ** 2 * (MOVE + 2 * block) < float(count) ** 3
+    if wanted:
+        placed = Inducing.parse(inducing)
+        return solver.on(inducing_places(placed, supports, time, centre, bare[0], seed))
+    cheaper = work_of(steps, states, rows) < float(count) ** 3
     return solver if cheaper and states <= MOST_STATES else None
+
+
+def inducing_places(
+    inducing: Inducing,
+    supports: Sequence[Support],
+    time: int,
+    centre: Any,
+    kernel: Kernel,
+    seed: int,
+) -> tuple[Support, ...]:
+    """Place inducing inputs among the places of supports; there are none where places are fewer.
+
+    >>> from mrgp import Matern12, points
+    >>> kernel, x = Matern12(1.0, variance=1.0, dims=0), points([[0.0, 5.0], [2.0, 6.0]])
+    >>> (one,) = inducing_places(Inducing(locations=[[1.0, 7.0]]), [x], 1, [0.5, 0.0], kernel, 0)
+    >>> one.x.tolist()
+    [[0.5, 0.0]]
+    """
+    if inducing.train:
+        raise ValueError("inducing: places of a fit along time are not trained; leave train= out.")
+    parts = [part for support in supports for part in taken_apart(support, time)]
+    places = Places.of(parts, extent_of(supports))
+    number = inducing.number or USUAL
+    if inducing.locations is None and len(places) <= number:
+        return ()
+    inducing = dataclasses.replace(inducing, number=number)
+    found = start_locations(inducing, places.groups, np.asarray(centre), kernel, seed)
+    x = np.array(unwrap(found))
+    if inducing.locations is None:
+        x = x - centre
+    x[:, time] = 0.0
+    return (Points(x, np.ones(len(x))),)

@@ -9,7 +9,7 @@ from mrgp.models.mrgp import MRGP
 from mrgp.supports import DEFAULT_RULE, Support
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class VBAgg(PlainRecipe):
     """The baseline VBAgg-normal: MR-GP under the product likelihood, all composite weights one.
 

@@ -10,6 +10,7 @@ from mrgp.data import Dataset, Frame, Process, Records, Scaling
 from mrgp.gp import Conditioned, Readings, Smoother, Solver
 from mrgp.kernels import Kernel
 from mrgp.models.answers import Components, Question
+from mrgp.models.telling import in_words
 from mrgp.parameters import Parameter
 from mrgp.supports import Support
 
@@ -91,6 +92,10 @@ class Sketch(NamedTuple):
 
 class PlainRecipe:
     """What most recipes say of themselves: they wrap none, and see the data as they are."""
+
+    def __repr__(self) -> str:
+        """Tell the settings that differ from the defaults, arrays by their shape."""
+        return in_words(self)
 
     @property
     def inner(self) -> Recipe | None:

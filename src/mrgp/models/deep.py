@@ -27,7 +27,7 @@ Stage = Literal["bases", "experts", "joint"]
 SCHEDULES = {"cut": ("bases", "experts"), "joint": ("bases", "experts", "joint")}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class _Deep(PlainRecipe, abc.ABC):
     """What the recipes of trees have in common."""
 
@@ -101,7 +101,7 @@ class _Deep(PlainRecipe, abc.ABC):
         return growth.tree
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class MRDGP(_Deep):
     """The multi-resolution deep GP: experts learn how each source maps to the target, and mix.
 
@@ -218,7 +218,7 @@ class MRDGP(_Deep):
         return given
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Cascade(_Deep):
     """The baseline MR-CASCADE: a chain of deep GPs from the coarsest source to the target.
 

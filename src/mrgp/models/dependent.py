@@ -18,7 +18,7 @@ from mrgp.parameters import unwrap
 from mrgp.supports import Nodes, Points, shared_places
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Dependent(PlainRecipe):
     """MR-GP for sources that report averages of the values of another source, errors included.
 

@@ -230,6 +230,9 @@ class LinearModel(eqx.Module, PlainModel):
 
     def _along(self, state: Filtered, support: Support, asked: Question) -> Components | None:
         """Answer after all data, or for many instants at once, where a filter's posterior can."""
+        refused = state.refuses(support)
+        if refused is not None:
+            raise ValueError(f"{refused}.")
         model = to_numpy(unwrap(as_arrays(self)))
         kernels, rule = model.solver.kernels, model.solver.rule
         ratio = np.asarray(model.readout.ratio(asked.source, asked.task))

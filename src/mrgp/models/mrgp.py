@@ -37,7 +37,7 @@ Method = Literal["auto", "exact", "markov", "collapsed", "svgp"]
 Bias = Literal["none", "offset", "affine", "ratio"]
 Mean = Literal["zero", "constant", "linear"]
 
-EXACT_LIMIT = 1500
+EXACT_LIMIT = 4000
 COLLAPSED_LIMIT = 20_000
 EXACT_NODE_PAIRS = 9_000_000
 RATIO_LOG_SD = 1.0
@@ -47,13 +47,14 @@ SPREAD_LOG_SD = 1.0
 SHIFTED, STRETCHED = ("offset", "affine"), ("affine", "ratio")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class MRGP(PlainRecipe):
     """The multi-resolution GP: one latent field observed by every source through its own support.
 
-    `method` is "exact", "markov" (exact as well, along time, for kernels that are Markov there),
-    "collapsed" (sparse, by inducing inputs) or "svgp" (sparse, trained on minibatches, for data of
-    any size); "auto" takes "markov" where it applies and is cheaper than "exact", and otherwise
+    `method` is "exact", "markov" (exact as well, along time, for kernels that are Markov there;
+    with `inducing`, or where places are many, sparse in space and exact in time), "collapsed"
+    (sparse, by inducing inputs) or "svgp" (sparse, trained on minibatches, for data of any size);
+    "auto" takes "markov" where it applies and is cheaper than "exact", and otherwise
     one of the others as the data grow; with `inducing` it is sparse. `bias` lets every source but
     the `target` (default: the first) report c + L f ("offset"), c + r L f ("affine") or r L f
     ("ratio"). `link` is that of the field to f: under "log", "square" or "probit" the field is
@@ -85,10 +86,8 @@ class MRGP(PlainRecipe):
         check_choices(self, method=Method, bias=Bias, mean=Mean, link=Literal["auto", Link])
         check_kernels(self, "kernel")
         Inducing.parse(self.inducing)
-        if self.method in ("exact", "markov") and self.inducing is not None:
-            raise ValueError(
-                f'MRGP: inducing= has no use with method="{self.method}"; leave one out.'
-            )
+        if self.method == "exact" and self.inducing is not None:
+            raise ValueError('MRGP: inducing= has no use with method="exact"; leave one out.')
         self._check_noise()
         check_rule(self)
 
@@ -273,7 +272,8 @@ class MRGP(PlainRecipe):
             )
         wanted = self.method == "markov"
         if wanted or (self.method == "auto" and self.inducing is None and gaussian):
-            along = along_time((kernel,), data, self.quadrature, wanted)
+            placed = (self.inducing, scaling.centre, as_seed(key))
+            along = along_time((kernel,), data, self.quadrature, wanted, *placed)
             if along is not None:
                 return along
         small = self.inducing is None and exact_is_cheap(data, unwrap(kernel), self.quadrature)

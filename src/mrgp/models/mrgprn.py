@@ -66,7 +66,7 @@ LENGTHSCALE_STEP = 3.0
 START_VARIANCE = 1e-2
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class MRGPRN(PlainRecipe):
     """The multi-resolution GP regression network: tasks that share latent functions.
 
@@ -143,10 +143,8 @@ class MRGPRN(PlainRecipe):
                 f'MRGPRN: kernel_w= is a kernel, a list of kernels, or "constant"; got'
                 f" {self.kernel_w!r}."
             )
-        if self.method in ("exact", "markov") and self.inducing_f is not None:
-            raise ValueError(
-                f'MRGPRN: inducing_f= has no use with method="{self.method}"; leave one out.'
-            )
+        if self.method == "exact" and self.inducing_f is not None:
+            raise ValueError('MRGPRN: inducing_f= has no use with method="exact"; leave one out.')
         given = [name for name, usual in _of_networks().items() if getattr(self, name) != usual]
         if given:
             raise ValueError(
@@ -253,7 +251,8 @@ class MRGPRN(PlainRecipe):
         """Return how constant weights are solved: as `method` says, or as suits the data."""
         free = self.method == "auto" and self.inducing_f is None
         if free or self.method == "markov":
-            along = along_time(kernels, data, self.quadrature, self.method == "markov")
+            wanted, placed = self.method == "markov", (self.inducing_f, scaling.centre, seed)
+            along = along_time(kernels, data, self.quadrature, wanted, *placed)
             if along is not None:
                 return along
         cheap = free and all(exact_is_cheap(data, unwrap(k), self.quadrature) for k in kernels)

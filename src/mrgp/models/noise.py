@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -35,6 +35,7 @@ class Diagonal(eqx.Module):
     0.1
     """
 
+    shared: ClassVar[bool] = False
     learned: dict[Process, Any]
     known: dict[Process, Float[AnyArray, ""]]
     names: tuple[tuple[Process, str], ...] = eqx.field(static=True, default=())
@@ -124,6 +125,7 @@ class Shared(eqx.Module):
     2.1
     """
 
+    shared: ClassVar[bool] = True
     own: Diagonal
     shares: dict[str, Float[AnyArray, "n e"]]
     left: dict[str, Float[AnyArray, ""]]

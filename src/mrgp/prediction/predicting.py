@@ -1,12 +1,13 @@
 """`predict` a task on any support."""
 
 import dataclasses
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from mrgp._types import float64
 from mrgp.data import Observations, as_key
+from mrgp.devices import alone
 from mrgp.models import Components, Process, Question
 from mrgp.prediction.alignment import aligned
 from mrgp.prediction.predictor import Predictor
@@ -14,7 +15,7 @@ from mrgp.prediction.values import Prediction
 from mrgp.supports import Support
 
 
-@float64
+@overload
 def predict(
     fit: Predictor,
     support: Support,
@@ -27,8 +28,44 @@ def predict(
     joint: bool = False,
     exposure: Any = None,
     trials: Any = None,
-) -> Prediction:
-    """Predict a task on any support.
+) -> Prediction: ...
+
+
+@overload
+def predict(
+    fit: Predictor,
+    support: Any,
+    task: str | None = None,
+    source: str | None = None,
+    noise: bool = False,
+    key: Any = 0,
+    samples: int | None = None,
+    *,
+    joint: bool = False,
+    exposure: Any = None,
+    trials: Any = None,
+    chunks: Any = None,
+    scheduler: Any = None,
+) -> Any: ...
+
+
+@float64
+def predict(
+    fit: Predictor,
+    support: Any,
+    task: str | None = None,
+    source: str | None = None,
+    noise: bool = False,
+    key: Any = 0,
+    samples: int | None = None,
+    *,
+    joint: bool = False,
+    exposure: Any = None,
+    trials: Any = None,
+    chunks: Any = None,
+    scheduler: Any = None,
+) -> Any:
+    """Predict a task on any support, or on the cells of a grid.
 
     Without a `source` the prediction is of the quantity of interest; with one it is what that
     source would report, bias included, without noise unless `noise=True`. `joint=True` adds the
@@ -44,6 +81,11 @@ def predict(
     `joint=True`, and for other models, the prediction is one Gaussian. From chains it is a mixture
     over `samples` of their draws (default 100).
 
+    Instead of a support, an xarray grid may be given, whose dimensions are the inputs: the result
+    is a Dataset as of `to_grid(like=grid)`. Where the grid is backed by Dask, or `chunks` are given
+    (by dimension as in xarray, or "auto"), nothing is computed until values are asked for, chunk by
+    chunk; then by the workers of `scheduler`, a client of a Dask cluster or its address, if given.
+
     >>> import mrgp
     >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
     >>> fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([sensors]))
@@ -55,21 +97,28 @@ def predict(
             f"predict takes a fit as first argument; got {type(fit).__name__}. Call"
             " mrgp.fit(model, data) first."
         )
+    task, source = resolve(fit, task, source, noise)
+    _check_samples(samples)
+    if type(support).__module__.partition(".")[0] == "xarray":
+        from mrgp.io.tiles import predict_grid
+
+        _refuse({"joint": joint, "exposure": exposure, "trials": trials}, "goes with a support")
+        asked = {"task": task, "source": source, "noise": noise, "key": key, "samples": samples}
+        return predict_grid(fit, support, asked, chunks, scheduler)
+    _refuse({"chunks": chunks, "scheduler": scheduler}, "goes with an xarray grid")
     if not isinstance(support, Support):
         raise TypeError(
-            f"predict takes a support such as mrgp.points(x); got {type(support).__name__}."
+            "predict takes a support such as mrgp.points(x), or an xarray grid; got"
+            f" {type(support).__name__}."
         )
-    task, source = _resolve(fit, task, source, noise)
-    whole = isinstance(samples, int | np.integer) and not isinstance(samples, bool)
-    if samples is not None and not (whole and samples >= 0):
-        raise ValueError(f"predict: samples must be a whole number, or None; got {samples!r}.")
     centred = aligned(fit, support)
     if len(support) == 0:
         found = Components.gaussian(np.zeros(0), np.zeros((0, 0) if joint else 0))
     else:
         beside = rows_beside(fit, (str(source), task), noise, exposure, trials, len(support))
         asked = Question(task, source, as_key(key), samples, joint, *beside)
-        found = fit.components(centred, asked, noise)
+        with alone():
+            found = fit.components(centred, asked, noise)
     level = fit.scaling.offset[fit.scaling.index(task)] * np.asarray(centred.total)
     about = (fit.labelled(support), task, source, fit.units.get(task))
 
@@ -136,6 +185,18 @@ def rows_beside(
     return _positive(exposure, regions, "exposure"), _positive(trials, regions, "trials")
 
 
+def _check_samples(samples: Any) -> None:
+    whole = isinstance(samples, int | np.integer) and not isinstance(samples, bool)
+    if samples is not None and not (whole and samples >= 0):
+        raise ValueError(f"predict: samples must be a whole number, or None; got {samples!r}.")
+
+
+def _refuse(arguments: dict[str, Any], why: str) -> None:
+    given = [name for name, value in arguments.items() if value is not None and value is not False]
+    if given:
+        raise ValueError(f"predict: {given[0]}= {why}; leave it out.")
+
+
 def _positive(given: Any, regions: int, name: str) -> Any:
     if given is None:
         return None
@@ -147,7 +208,7 @@ def _positive(given: Any, regions: int, name: str) -> Any:
     return np.broadcast_to(values, (regions,))
 
 
-def _resolve(
+def resolve(
     fit: Predictor, task: str | None, source: str | None, noise: bool
 ) -> tuple[str, str | None]:
     """Return the task and source meant, or say which there are."""

@@ -193,6 +193,22 @@ class Prediction:
             return plot_experts(self, data=data).flat[0].figure
         return plot_prediction(self, data, exceedance=exceedance, truth=truth)
 
+    def explore(self, data: Any = None) -> Any:
+        """Return a plotly figure to point at: a curve, or maps of mean and sd with a slider.
+
+        In a notebook it is drawn without a network, and `figure.write_html("map.html")` makes a
+        page of it. `data`, the dataset it was made from, is drawn on top.
+
+        >>> import mrgp
+        >>> x, one = mrgp.points([[0.0], [1.0]], inputs="day"), np.ones((1, 2))
+        >>> figure = Prediction(x, "no2", None, "ppb", one, one, one).explore()
+        >>> figure.layout.xaxis.title.text
+        'day'
+        """
+        from mrgp.plotting import explore_prediction
+
+        return explore_prediction(self, data)
+
     def __repr__(self) -> str:
         what = self.task if self.source is None else f"{self.task} as {self.source} reports it"
         units = f" {self.units}" if self.units else ""

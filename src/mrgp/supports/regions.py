@@ -45,12 +45,16 @@ def nodes(
     """Let each value be a weighted mean, or a weighted sum, over its own nodes.
 
     `x` has shape [n, s, d] and `weights` [n, s]. A mean scales the weights of each region to sum
-    to one (default: equal weights); a sum takes them as they are (default: one). Pad regions
-    with fewer nodes by zero weights. `space` is as in `points`.
+    to one (default: equal weights); a sum takes them as they are (default: one). Regions may have
+    different numbers of nodes: lists of different length, or padding of weight zero. `space` is as
+    in `points`.
 
     >>> nodes([[[0.0], [1.0], [2.0]]])
     Nodes(1 mean of 3 nodes: x1 0 to 2, width 2)
+    >>> nodes([[[0.0], [1.0], [2.0]], [[4.0]]]).weights[1]
+    array([1., 0., 0.])
     """
+    x, weights = _padded(x, weights)
     x = check_coordinates(x, 3, "x", "nodes")
     labels = check_labels(inputs, kind, x.shape[2], "nodes", space)
     if x.shape[1] == 0:
@@ -77,6 +81,39 @@ def nodes(
             raise ValueError('nodes: weights of a mean must not sum to zero; use kind="sum".')
         given = given / total
     return Nodes(x, given, **labels)
+
+
+def _padded(x: Any, weights: Any) -> tuple[Any, Any]:
+    """Bring lists of nodes of different length to the longest, with nodes of weight zero."""
+    if not isinstance(x, list | tuple) or len({np.shape(part)[:1] for part in map(_array, x)}) < 2:
+        return x, weights
+    parts = [check_coordinates(part, 2, f"x[{i}]", "nodes") for i, part in enumerate(x)]
+    counts = [len(part) for part in parts]
+    empty = [i for i, count in enumerate(counts) if count == 0]
+    if empty:
+        raise ValueError(f"nodes: every region needs at least one node; x[{empty[0]}] has none.")
+    given = [np.ones(count) for count in counts] if weights is None else list(map(_array, weights))
+    if [np.shape(w) for w in given] != [(count,) for count in counts]:
+        raise ValueError(
+            f"nodes: weights must have as many numbers as x has nodes, {_few(counts)} by region;"
+            f" got {_few([np.size(w) for w in given])}."
+        )
+    most = max(counts)
+    added = [most - count for count in counts]
+    # Padding repeats a node: it has a place, and counts for nothing.
+    made = [np.vstack([p, np.repeat(p[:1], n, 0)]) for p, n in zip(parts, added, strict=True)]
+    return np.stack(made), np.stack([np.pad(w, (0, n)) for w, n in zip(given, added, strict=True)])
+
+
+def _array(part: Any) -> np.ndarray:
+    try:
+        return np.asarray(part, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.asarray(part, dtype=object)
+
+
+def _few(counts: list[int]) -> str:
+    return ", ".join(map(str, counts[:6])) + (", ..." if len(counts) > 6 else "")
 
 
 def boxes(
