@@ -1,6 +1,7 @@
-"""The `mrgp` command: OpenBLAS is told to use one thread before anything loads it.
+"""The `mrgp` command: libraries are told how to behave before anything loads them.
 
-Its threads spin while JAX works, and it reads the variable once.
+OpenBLAS is to use one thread, since its threads spin while JAX works, and the compiler is not to
+write to standard error. Both read their variables once.
 """
 
 import os
@@ -12,7 +13,7 @@ STOPPED = 130
 
 def main() -> None:
     """Start the command line."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    prepare()
     # Ctrl-C while libraries are loaded would end in a traceback of one of them, or be taken for a
     # fault of theirs.
     before = signal.signal(signal.SIGINT, _stop)
@@ -20,6 +21,13 @@ def main() -> None:
 
     signal.signal(signal.SIGINT, before)
     start()
+
+
+def prepare() -> None:
+    """Set what libraries read once, when they are loaded, unless the user has."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # The compiler's own alarms, of slow compiling and of constants, are nothing to a user.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
 def _stop(*_: Any) -> None:

@@ -1,5 +1,6 @@
 """The command line as a person uses it."""
 
+import os
 import subprocess
 import sys
 
@@ -76,11 +77,40 @@ def test_the_command_puts_openblas_on_one_thread_before_anything_loads_it():
     code = (
         "import os, sys\n"
         "os.environ.pop('OPENBLAS_NUM_THREADS', None)\n"
+        "os.environ.pop('TF_CPP_MIN_LOG_LEVEL', None)\n"
         "sys.argv = ['mrgp', 'run', '--list']\n"
         "import mrgp_command\n"
         "assert not {'mrgp', 'numpy', 'scipy', 'jax'} & set(sys.modules), 'too late'\n"
         "try:\n    mrgp_command.main()\nexcept SystemExit:\n    pass\n"
         "assert os.environ['OPENBLAS_NUM_THREADS'] == '1'\n"
+        "assert os.environ['TF_CPP_MIN_LOG_LEVEL'] == '3'\n"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert "dependent" in done.stdout
+
+
+SLOW = """
+import sys
+if "prepared" in sys.argv:
+    import mrgp_command
+    mrgp_command.prepare()
+import jax, jax.numpy as jnp, numpy as np
+x = np.random.default_rng(0).random((int(sys.argv[1]),) * 2)
+whole = jax.lax.reduce_window, (0.0, jax.lax.add, (1, 60), (1, 1), "SAME")
+jax.jit(lambda: whole[0](jnp.asarray(x), *whole[1]).sum())()
+"""
+
+
+@pytest.mark.thorough
+def test_alarms_of_the_compiler_do_not_reach_the_user():
+    """A constant that takes long to fold makes the compiler write, unless it is told not to."""
+    plain = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
+    plain["JAX_COMPILATION_CACHE_DIR"] = ""
+
+    def said(size, how):
+        command = [sys.executable, "-c", SLOW, str(size), how]
+        return subprocess.run(command, capture_output=True, text=True, env=plain, check=True).stderr
+
+    # What takes long depends on the machine: the first size that is long enough here.
+    loud = next(size for size in (150, 300, 600, 1200) if "alarm" in said(size, "plain"))
+    assert said(loud, "prepared") == ""

@@ -62,12 +62,18 @@ def test_a_grid_has_one_value_of_each(folder, capsys):
 
 def test_a_missing_column_is_named(folder, capsys):
     assert command(["predict", str(folder / "fit.mrgp"), "--at", str(folder / "lacking.csv")]) != 0
-    assert "a column 'type' is needed, a covariate of the fit" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "a column 'type' is needed, a covariate of the fit; the columns are lon, lat" in told
 
 
-def test_a_report_tells_the_effects(folder):
+def test_a_report_tells_the_effects_and_that_its_map_has_none(folder, capsys):
     pytest.importorskip("plotly")
     page = folder / "page.html"
-    assert command(["report", str(folder / "fit.mrgp"), "--out", str(page)]) == 0
+    asked = ["report", str(folder / "fit.mrgp"), "--out", str(page), "--grid"]
+    assert command([*asked, "lon=-0.1:0.0:0.05,lat=51.4:51.5:0.05"]) == 0
     assert "Effects of covariates" in page.read_text()
     assert "type=road" in page.read_text()
+    assert "are without the effect of type and traffic" in page.read_text()
+    assert "between those of its kinds: park and road" in page.read_text()
+    assert command([*asked, "lon=-0.1:0.0:0.05,lat=51.4:51.5:0.05,type=road"]) != 0
+    assert "the page's map is without its effect" in capsys.readouterr().err

@@ -221,19 +221,35 @@ def test_sources_far_apart_are_refused_by_datasets_and_predictions():
     london, near = source("a", 0.0, 51.0), source("b", 2.3, 48.8)
     mrgp.Dataset([london, near])
     for far, text in (
-        (source("b", 20.0, 51.0), "'lon' lies up to 20.1 degrees of longitude away from 0.05"),
-        (source("b", 0.0, 54.0), "'lat' lies up to 3.05 degrees of latitude away from 51.05"),
+        (source("b", 40.0, 51.0), "'lon' lies up to 40.1 degrees of longitude away from 0.05"),
+        (source("b", 0.0, 64.0), "'lat' lies up to 13 degrees of latitude away from 51.05"),
     ):
         with pytest.raises(
             ValueError,
-            match=f"source 'b', task 'y': the input {text}, .*serve up to 5 degrees.* crs=False; or"
+            match=f"source 'b', task 'y': the input {text}, .*off by 25% at most.* crs=False; or"
             " choose a smaller area, or give the widest source first",
         ):
             mrgp.Dataset([london, far])
     fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([london]), optimiser=QUICK)
     mrgp.predict(fit, near.support)
-    with pytest.raises(ValueError, match="predict: the input 'lat' lies up to 13 degrees"):
-        mrgp.predict(fit, source("b", 0.0, 38.0).support)
+    with pytest.raises(ValueError, match="predict: the input 'lat' lies up to 31 degrees"):
+        mrgp.predict(fit, source("b", 0.0, 20.0).support)
+
+
+def test_wide_areas_are_measured_in_a_projection_that_is_named():
+    lon, lat = np.array([-84.3, -80.0, -75.5, -78.0]), np.array([33.9, 36.6, 36.0, 34.5])
+    frame = pd.DataFrame({"lon": lon, "lat": lat, "y": [1.0, 2.0, 4.0, 3.0]})
+    seen = mrgp.from_frame(frame, ["lon", "lat"], "y", crs=4326)
+    said = "span 8.8 degrees of longitude and 2.7 of latitude.* equidistant cylindrical projection"
+    with pytest.warns(UserWarning, match=f"{said}.* parallel 35.25: .* off by up to 1.7 %"):
+        fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([seen]), optimiser=QUICK)
+    assert any("equidistant cylindrical" in text for text in fit.warnings)
+    first, second = np.triu_indices(4, 1)
+    _, _, metres = pyproj.Geod(ellps="WGS84").inv(lon[first], lat[first], lon[second], lat[second])
+    flat = np.linalg.norm(seen.support.x[first] - seen.support.x[second], axis=1)
+    np.testing.assert_allclose(flat, metres / 1000, rtol=0.018)
+    back = mrgp.predict(fit, seen.support).to_frame()
+    np.testing.assert_allclose(back[["lon", "lat"]], frame[["lon", "lat"]], atol=1e-9)
 
 
 def test_fit_on_sensors_and_predict_on_a_grid_about_another_centre():
@@ -273,16 +289,16 @@ def test_the_middle_is_found_across_the_date_line():
     ("frame", "options", "error", "text"),
     [
         (
-            points().assign(geometry=shapely.points(LON * 30, LAT)).set_geometry("geometry"),
+            points().assign(geometry=shapely.points(LON * 300, LAT)).set_geometry("geometry"),
             {"crs": "EPSG:4326"},
             ValueError,
-            "the data span .* degrees of longitude .* serve up to 5 degrees.* with crs=False",
+            "the data span .* degrees of longitude .* 60 degrees of longitude.* with crs=False",
         ),
         (
             points().set_geometry(shapely.points(LON, LAT + 35), crs=4326),
             {},
             ValueError,
-            "about latitude 86.5. Local kilometres serve up to 5 degrees, and 80 from the equator",
+            "about latitude 86.5. Kilometres about .* up to 80 degrees from the equator",
         ),
         (
             pd.DataFrame({"lon": LAT * 2, "lat": LON - 100}),

@@ -358,7 +358,7 @@ class Noleap:
         (earth(), {"time_unit": "week"}, ValueError, "time_unit= is one of"),
         (plane(), {"crs": "EPSG:27700"}, ValueError, "cells of the CRS 'EPSG:27700' are not boxes"),
         (plane(), {"crs": "EPSG:4326"}, ValueError, "crs= needs one input named as one of"),
-        (earth(lat=(40, 45, 51)), {}, ValueError, "the data span .* degrees of longitude and 16.5"),
+        (earth(lat=(20, 45, 70)), {}, ValueError, "the data span .* degrees of longitude and 75"),
     ],
 )
 def test_wrong_grids_are_named(grid, options, error, text):

@@ -72,7 +72,7 @@ def test_names_of_columns(tmp_path, header, x, y, task, units):
 def test_windows(tmp_path, start, end):
     text = f"{start},{end},lon,lat,no2\n{FIRST},2022-02-19T01:00,0.1,51.5,30\n"
     source, data = guessed(tmp_path, "w.csv", text)
-    assert (source.start, source.end, source.x) == (start, end, ["lon", "lat"])
+    assert (source.start, source.end, source.x) == ([start], [end], ["lon", "lat"])
     lower, upper = data.observations[0].support.bounds
     assert float(upper[0, 2] - lower[0, 2]) == 1.0
 
@@ -174,3 +174,107 @@ def test_micrograms_have_one_spelling(tmp_path, units):
     assert source.units == "ug/m3"
     source, _ = guessed(tmp_path, "a.csv", f"time,lon,lat,t (degC)\n{FIRST},0.1,51.5,30.0\n")
     assert source.units == "degC"
+
+
+HOURS = [f"2022-02-19T{hour:02}:00" for hour in range(4)]
+
+
+def test_cells_of_columns_are_recognised(tmp_path):
+    text = "lon_min,lon_max,lat_min,lat_max,no2\n0.0,0.1,51.4,51.5,3\n0.1,0.2,51.4,51.5,4.5\n"
+    source, data = guessed(tmp_path, "cells.csv", text)
+    assert (source.start, source.end) == (["lon_min", "lat_min"], ["lon_max", "lat_max"])
+    assert source.crs == "EPSG:4326"
+    assert data.inputs == ("lon", "lat")
+    lower, upper = (np.asarray(side) for side in data["cells"].support.bounds)
+    assert np.all(upper > lower)
+
+
+def test_eastings_and_northings_are_places(tmp_path):
+    source, data = guessed(
+        tmp_path, "p.csv", "x,y,date,pm25\n1,2,2004-06-01,3.5\n4,5,2004-06-02,4\n"
+    )
+    assert (source.y, source.x) == ("pm25", ["x", "y", "date"])
+    assert data.inputs == ("x", "y", "time")
+
+
+@pytest.mark.parametrize(
+    ("name", "times", "window"),
+    [
+        ("no2", ["2022-02-19", "2022-02-20", "2022-02-21"], "1D"),
+        ("hourly mean no2", HOURS, "1h"),
+        ("no2", HOURS, None),
+        ("no2", ["2022-02-19T00:07", "2022-02-19T01:00", "2022-02-19T05:11"], None),
+    ],
+)
+def test_means_over_days_and_hours_are_recognised(tmp_path, name, times, window):
+    rows = [f"{time},{value + 0.5}" for value, time in enumerate(times)]
+    file = tmp_path / "m.csv"
+    file.write_text("\n".join([f"time,{name}", *rows, ""]))
+    text = guess([file], tmp_path)
+    assert (f'\nwindow = "{window}"' in text) == (window is not None)
+    offered = '# window = "1h"   # if values are means over 1h from each time on'
+    assert (offered in text) == (window is None and times is HOURS)
+
+
+def test_the_attribute_of_a_grid_tells_means(workplace):
+    with xr.open_dataset("sat.nc") as opened:
+        grid = opened.load()
+    grid["no2"].attrs["cell_methods"] = "time: mean"
+    grid.to_netcdf("mean.nc", engine="h5netcdf")
+    assert '\nwindow = "1h"' in guess([workplace / "mean.nc"], workplace)
+    assert '\n# window = "1h"' in guess([workplace / "sat.nc"], workplace)
+
+
+COUNTS = "lon,lat,deaths_74,births_74,births_of_boys_79\n0.0,51.4,3,40,50\n0.1,51.5,0,30,60\n"
+
+
+def test_counts_are_recognised_with_what_they_are_out_of(tmp_path):
+    source, data = guessed(tmp_path, "c.csv", COUNTS)
+    assert (source.y, source.likelihood, source.exposure) == ("deaths_74", "poisson", "births_74")
+    assert data["c"].likelihood.name == "poisson"
+
+
+def test_whole_numbers_may_be_counts(tmp_path):
+    (tmp_path / "w.csv").write_text("lon,lat,birds\n0.0,51.4,3\n0.1,51.5,0\n")
+    assert '# likelihood = "poisson"   # whole numbers' in guess([tmp_path / "w.csv"], tmp_path)
+    (tmp_path / "v.csv").write_text("lon,lat,no2\n0.0,51.4,3\n0.1,51.5,0\n")
+    assert "poisson" not in guess([tmp_path / "v.csv"], tmp_path)
+
+
+@pytest.mark.parametrize(("name", "active"), [("site_type", True), ("region", False)])
+def test_kinds_of_places_are_covariates(tmp_path, name, active):
+    rows = [f"S{i},{(i % 2 and 'road') or 'park'},{i / 10},51.5,{i + 0.5}" for i in range(6)]
+    (tmp_path / "s.csv").write_text("\n".join([f"site,{name},lon,lat,no2", *rows, ""]))
+    text = guess([tmp_path / "s.csv"], tmp_path)
+    assert f'\n{"" if active else "# "}covariates = ["{name}"]' in text
+    assert '"site"' not in text
+    if active:
+        assert "a grid has one, as site_type=park" in text
+
+
+def test_several_columns_are_asked_for_or_listed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "w.csv").write_text("lon,lat,rain,wind\n0.0,51.4,3.5,7\n0.1,51.5,0.5,8\n")
+    assert command(["init", "w.csv"]) == 0
+    told = "# other columns of numbers: rain; is y the right one? mrgp init --value NAME"
+    assert told in (tmp_path / "mrgp.toml").read_text()
+    assert command(["init", "w.csv", "--force", "--value", "rain"]) == 0
+    assert 'y = "rain"' in (tmp_path / "mrgp.toml").read_text()
+    # At a terminal a person is asked, and asked again where the answer is none.
+    answers = iter(["snow", "1"])
+    for stream in ("stdin", "stderr"):
+        monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True)
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: next(answers))
+    assert command(["init", "w.csv", "--force"]) == 0
+    assert 'y = "rain"' in (tmp_path / "mrgp.toml").read_text()
+    said = capsys.readouterr().err
+    assert "w.csv: several columns may have the values." in said
+    assert "2  wind" in said
+    assert "There is no 'snow' among them." in said
+
+
+def test_different_tasks_are_told(tmp_path):
+    (tmp_path / "a.csv").write_text("lon,lat,no2\n0.0,51.4,3\n0.1,51.5,1\n")
+    (tmp_path / "b.csv").write_text("lon,lat,column\n0.0,51.4,3.1\n0.1,51.5,1\n")
+    text = guess([tmp_path / "a.csv", tmp_path / "b.csv"], tmp_path)
+    assert "# Tasks are no2, column: sources that measure the same have one task." in text

@@ -1,8 +1,10 @@
 """The application: what all commands share, and how errors are told."""
 
+import contextlib
 import json
 import math
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Collection, Iterable
@@ -17,6 +19,8 @@ from rich.table import Table
 import mrgp
 from mrgp._drafts import check_writable
 from mrgp.inference import Bar, Lines, Progress, Silent
+from mrgp.inference.progress import Beat, said
+from mrgp.io.clues import Ask
 
 EVERYWHERE = {"--quiet": "quiet", "--verbose": "verbose"}
 MOST_LINES = 6
@@ -51,7 +55,7 @@ def command(arguments: list[str]) -> int:
     asked.update(EVERYWHERE[word] for word in arguments if word in EVERYWHERE)
     left = [word for word in arguments if word not in EVERYWHERE]
     try:
-        with warnings.catch_warnings():
+        with watched(), warnings.catch_warnings():
             warnings.showwarning = _warn
             # A program that cannot be read from the cache is compiled again.
             warnings.filterwarnings("ignore", message=".*persistent compilation cache")
@@ -68,6 +72,16 @@ def command(arguments: list[str]) -> int:
     return 0
 
 
+def watched() -> contextlib.AbstractContextManager[Any]:
+    """Return what says what is being done after some silent seconds, unless the user wants none."""
+    return contextlib.nullcontext() if "quiet" in asked else Beat()
+
+
+def doing(what: str) -> None:
+    """Note what a command is about to do: it is said where that takes long."""
+    said.do(what)
+
+
 def _fail(text: str) -> int:
     if "verbose" in asked:
         traceback.print_exc()
@@ -77,6 +91,7 @@ def _fail(text: str) -> int:
 
 
 def _tell(text: str) -> None:
+    said.at = time.monotonic()
     Console(stderr=True).print(text, highlight=False, soft_wrap=True)
 
 
@@ -100,6 +115,7 @@ def _brief(text: str) -> str:
 def say(*lines: object) -> None:
     """Write lines, unless the user wants none."""
     if "quiet" not in asked:
+        said.at = time.monotonic()
         typer.echo("\n".join(map(str, lines)))
 
 
@@ -140,8 +156,31 @@ def check_file(path: Path, suffixes: Collection[str] = (), option: str = "--out"
     check_writable(path, f"{option} ")
 
 
-def progress(title: str) -> Progress:
-    """Return a bar on a terminal, lines elsewhere, and nothing for a quiet user."""
+def asker() -> Ask | None:
+    """Return what asks a person which column is meant, where one sits at a terminal."""
+    there = sys.stdin.isatty() and sys.stderr.isatty() and "quiet" not in asked
+    return _ask if there else None
+
+
+def _ask(file: Path, names: list[str], likely: str) -> str:
+    """Ask which of several columns has the values: by number or by name, Enter for the likely."""
+    note(f"{file}: several columns may have the values.")
+    for number, name in enumerate(names, 1):
+        note(f"  {number}  {escape(name)}")
+    while True:
+        said = str(typer.prompt("Which one", default=likely, err=True)).strip()
+        if said in names:
+            return said
+        if said.isdigit() and 1 <= int(said) <= len(names):
+            return names[int(said) - 1]
+        note(f"There is no {escape(repr(said))} among them.")
+
+
+def progress(title: str = "") -> Progress:
+    """Return a bar on a terminal, lines elsewhere, and nothing for a quiet user.
+
+    Without a title stages have their own: what is chosen, a warm start, the fit.
+    """
     if "quiet" in asked:
         return Silent()
     return Bar(title) if sys.stderr.isatty() else Lines(title)

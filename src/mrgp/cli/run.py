@@ -32,6 +32,12 @@ def run(
     jobs: Annotated[
         int, typer.Option(min=1, help="Processes that share the seeds, folds or sites.")
     ] = 1,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes, one thread each, that share all fits.")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="A Dask cluster that does the fits, as tcp://10.0.0.1:8786.")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run the small version.")] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Run all again, also what an earlier run has done.")
@@ -52,6 +58,8 @@ def run(
         summary = experiments.run(
             experiment,
             jobs=jobs,
+            workers=workers,
+            scheduler=scheduler,
             fresh=fresh,
             seeds=None if seeds is None else parse_seeds(seeds),
             variants=_split(variants),
@@ -75,6 +83,10 @@ def run(
             typer.echo(line)
     else:
         show(*experiments.table(summary, experiment.costs, experiment.shown), title)
+    if grown := summary.get("exponents"):
+        show(
+            *experiments.exponents_table(grown), f"{name}: powers of growth (at the largest sizes)"
+        )
     say(f"wrote {out / summary['experiment']}")
 
 

@@ -14,11 +14,13 @@ import mrgp
 from mrgp._drafts import draft, write_text
 from mrgp.cli.app import note
 from mrgp.config.checking import read_config
-from mrgp.config.names import listed, offer
+from mrgp.config.names import listed, match, offer
 from mrgp.config.schema import Config, ConfigError, Source
 from mrgp.inference.journal import Journal
 from mrgp.inference.tallies import checksum_of
+from mrgp.io.files import read_frame
 from mrgp.io.sources import read_data, read_source
+from mrgp.report.sites import NAMES
 
 
 def account(fit: mrgp.Fit, path: Path) -> dict[str, Any]:
@@ -41,14 +43,14 @@ def by_process(found: dict[tuple[str, str], Any]) -> dict[str, Any]:
     return {f"{source}, {task}": value for (source, task), value in found.items()}
 
 
-def note_units(data: mrgp.Dataset) -> None:
+def note_units(data: mrgp.Dataset, settings: Config) -> None:
     """Say of which sources the units are not known, where those of others are."""
     for observed in data:
-        units = data.units[observed.task]
-        if observed.units is None and units is not None:
+        units, said = data.units[observed.task], settings.sources[observed.name].units
+        if observed.units is None and units is not None and said is None:
             note(
                 f"note: {observed.label} has no units; they are taken as {units}. Say so with"
-                " units = in the configuration."
+                ' units = in the configuration, or units = "" if it has a scale of its own.'
             )
 
 
@@ -138,6 +140,26 @@ def fitted_data(path: Path, fit: mrgp.Fit) -> mrgp.Dataset | None:
         return data
     note("note: the files of the fit's configuration have other values now; they are not shown.")
     return None
+
+
+def sites_beside(path: Path, fit: mrgp.Fit) -> Any:
+    """Return the names of sites, where tables of the fit's configuration have a column of them."""
+    import pandas as pd
+
+    try:
+        config = config_of(path)
+        sources = () if config is None else config.sources.values()
+        tables = [(s.x, read_frame(s.file)) for s in sources if s.kind == "table" and s.x]
+    except (ConfigError, OSError, ValueError, TypeError):
+        return None
+    found = []
+    for columns, table in tables:
+        name = next((c for n in NAMES for c in table.columns if str(c).lower() == n), None)
+        if name is not None and name not in columns and set(columns) <= set(table.columns):
+            known = match(columns, fit.inputs)
+            table = table[[*known, name]].rename(columns=known | {name: "site"})
+            found.append(table.drop_duplicates())
+    return pd.concat(found, ignore_index=True) if found else None
 
 
 def read_values(path: Path, fit: mrgp.Fit, file: Path, source: str | None) -> mrgp.Dataset:

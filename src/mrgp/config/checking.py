@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from mrgp.config.described import Described
 from mrgp.config.names import did_you_mean, listed
-from mrgp.config.schema import Config, ConfigError, Source
+from mrgp.config.schema import Config, ConfigError, Covariate, Source
 
 WORDS = {
     "string_type": "must be text in quotes",
@@ -59,7 +59,7 @@ def read_config(path: Path) -> Config:
         config = Config.model_validate(content)
     except ValidationError as error:
         raise ConfigError(_explain(path, text, content, error)) from None
-    for source in config.sources.values():
+    for source in (*config.sources.values(), *config.covariates.values()):
         source.file = path.parent / config.folder / source.file
     return config
 
@@ -114,6 +114,7 @@ def _keys(content: Any, problem: Any) -> list[str]:
 
 def _known(loc: list[str]) -> list[str]:
     models: dict[str, type[BaseModel]] = {"sources": Source, "model": Described}
+    models["covariates"] = Covariate
     model = models.get(loc[0], Config) if len(loc) > 1 else Config
     return list(model.model_fields)
 

@@ -11,6 +11,10 @@ TIME = ("time", "datetime", "date", "timestamp", "measurementdategmt", "date_tim
 STARTS = ("start", "from", "begin", "time_start", "start_time", "date_start", "start_date")
 ENDS = ("end", "until", "to", "time_end", "end_time", "date_end", "end_date")
 BRACKETS = re.compile(r"\(([^)]+)\)|\[([^\]]+)\]")
+_START = re.compile(
+    r"(?i:(^|[_ ]+)(start|lower|min)$|^(start|lower|min)[_ ]+)"
+    r"|(?<=[a-z0-9])(Start|Lower|Min)$|^([sS]tart|[lL]ower|[mM]in)(?=[A-Z])"
+)
 KINDS = {"lon": LON, "lat": LAT, "time": (*TIME, *STARTS)}
 
 
@@ -23,6 +27,15 @@ def plain(name: str) -> str:
     words = re.split(r"[^a-z0-9.]+", BRACKETS.sub(" ", name).strip().lower())
     kept = [w for w in words if w not in ("", "site", "station", "utc", "gmt", "deg", "degrees")]
     return "_".join(kept)
+
+
+def without_end(name: str) -> str:
+    """Return the name of a window's column without the word "start", "lower" or "min" at its ends.
+
+    >>> [without_end(n) for n in ("time_start", "Min lon", "LonMin", "minute", "started_at")]
+    ['time', 'lon', 'Lon', 'minute', 'started_at']
+    """
+    return _START.sub("", name, count=1)
 
 
 def kind_of(name: str) -> str | None:

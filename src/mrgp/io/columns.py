@@ -1,23 +1,18 @@
 """The columns of a data frame as numbers, dates and windows, each error naming the column."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from mrgp.config.names import did_you_mean, listed
+from mrgp.config.names import did_you_mean, listed, without_end
 from mrgp.io.quantities import check_time_unit, instants
 from mrgp.supports import Axis, Side
 
 NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean", "empty")
 DATES = ("datetime", "datetime64", "date")
 CONVERT = " Convert the column, with pandas.to_numeric, or pandas.to_datetime if these are dates."
-_START = re.compile(
-    r"(?i:(^|[_ ]+)(start|lower|min)$|^(start|lower|min)[_ ]+)"
-    r"|(?<=[a-z0-9])(Start|Lower|Min)$|^([sS]tart|[lL]ower|[mM]in)(?=[A-Z])"
-)
 
 WHERE = "from_frame"
 
@@ -117,7 +112,7 @@ def window(frame: Any, start: Any, end: Any, unit: str) -> Side:
             f"{WHERE}: {end!r} is before {start!r} in {wrong.sum()} of {len(wrong)} rows, first in"
             f" row {row} ({first.iloc[row]} to {last.iloc[row]}). Swap them."
         )
-    name = _window_name(str(start)) or ("time" if axis else str(start))
+    name = without_end(str(start)) or ("time" if axis else str(start))
     return Side(str(start) if periods else name, lower, upper, axis)
 
 
@@ -215,12 +210,3 @@ def _is_dated(column: Any) -> bool:
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         return True
     return column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in DATES
-
-
-def _window_name(start: str) -> str:
-    """Return a column's name without the word "start", "lower" or "min" at one of its ends.
-
-    >>> [_window_name(name) for name in ("time_start", "Min lon", "LonMin", "minute", "started_at")]
-    ['time', 'lon', 'Lon', 'minute', 'started_at']
-    """
-    return _START.sub("", start, count=1)

@@ -41,7 +41,9 @@ WRITERS: dict[str, Callable[[Any, Path], None]] = {
     ".tif": _geotiff,
     ".geojson": _geojson,
 }
+STORE = ".zarr"
 NEEDS = {
+    STORE: ("zarr", "mrgp[io]"),
     ".parquet": ("pyarrow", "mrgp[io]"),
     ".nc": ("h5netcdf", "mrgp[io]"),
     ".tif": ("rioxarray", "rioxarray"),
@@ -59,9 +61,13 @@ AXES = {"longitude": "X", "latitude": "Y", "time": "T"}
 def check_out(path: Path) -> None:
     """Refuse a file that cannot be written, before anything is computed for it."""
     suffix = path.suffix.lower()
-    if suffix not in WRITERS:
-        raise ConfigError(f"--out {path} ends in {suffix!r}; files end in {', '.join(WRITERS)}.")
-    check_writable(path, "--out ")
+    known = (*WRITERS, STORE)
+    if suffix not in known:
+        raise ConfigError(f"--out {path} ends in {suffix!r}; files end in {', '.join(known)}.")
+    # A store is a folder, and may be there already.
+    check_writable(path.with_suffix(".part") if suffix == STORE else path, "--out ")
+    if suffix == STORE and path.exists() and not (path / "zarr.json").is_file():
+        raise ConfigError(f"--out {path} is there, and is no Zarr store; give another name.")
     package, install = NEEDS.get(suffix, ("", ""))
     if package and find_spec(package) is None:
         raise ConfigError(
@@ -107,22 +113,33 @@ def _grid(prediction: Prediction, exceed: float | None, path: Path) -> Any:
         raise ConfigError(
             f"--out {path}: the places are no grid: {reason}. Write a table, .csv or .parquet."
         ) from None
-    units = {"units": prediction.units} if prediction.units else {}
-    for name, text in WORDS.items():
-        grid[name].attrs |= {"long_name": f"{prediction.task}: {text}", **units}
     if exceed is not None:
         # Read back from the places, which may come in any order.
         chance = Observations(prediction.support, prediction.exceedance(exceed)).to_grid()
-        of = f"{exceed:g} {prediction.units}" if prediction.units else f"{exceed:g}"
-        attrs = {"long_name": f"probability that {prediction.task} exceeds {of}", "units": "1"}
-        grid["exceedance"] = (chance.dims, chance.to_numpy(), attrs)
-    for quantity, name in _by_quantity(prediction).items():
+        grid["exceedance"] = (chance.dims, chance.to_numpy())
+    return described(grid, prediction.units, exceed, _by_quantity(prediction))
+
+
+def described(grid: Any, units: str | None, exceed: float | None, names: dict[str, str]) -> Any:
+    """Give a map the attributes of CF conventions; `names` are those of longitude, and so on."""
+    task = grid.attrs["task"]
+    own = {"units": units} if units else {}
+    for name, text in WORDS.items():
+        grid[name].attrs |= {"long_name": f"{task}: {text}", **own}
+    if exceed is not None:
+        of = f"{exceed:g} {units}" if units else f"{exceed:g}"
+        attrs = {"long_name": f"probability that {task} exceeds {of}", "units": "1"}
+        grid["exceedance"].attrs |= attrs
+    for quantity, name in names.items():
+        if quantity == "time":
+            # Times and the ends of windows are counted from the same date.
+            grid[name].encoding["units"] = "seconds since 1970-01-01"
         marks = {"standard_name": quantity, "long_name": quantity, "axis": AXES[quantity]}
         grid[name].attrs |= marks
     reported = {"reported_by": grid.attrs.pop("source")} if "source" in grid.attrs else {}
     grid.attrs |= {
         "Conventions": "CF-1.11",
-        "title": f"Predictions of {prediction.task}",
+        "title": f"Predictions of {task}",
         "source": f"mrgp {mrgp.__version__}",
         **reported,
     }

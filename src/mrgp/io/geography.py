@@ -4,7 +4,9 @@ Whatever CRS data come in, they are brought to longitude and latitude (WGS84) an
 kilometres along each axis from the middle of their bounds, with the radii of curvature of the
 ellipsoid there. Boxes in degrees stay boxes, and two sources with different centres differ by an
 affine map. A distance along a parallel d degrees away from the centre's latitude is off by about
-1.7 % x d x tan(latitude); across a city (d = 0.25, latitude 51.5) that is 0.5 %.
+1.7 % x d x tan(latitude); across a city (d = 0.25, latitude 51.5) that is 0.5 %. It is the
+equidistant cylindrical projection whose standard parallel is that latitude, and wide areas are told
+so, with how far off distances are at their edges.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +16,7 @@ import numpy as np
 
 from mrgp._extras import needed
 from mrgp.config.names import LAT, LON, PLANE
-from mrgp.data.harmony import LOCAL, NEAREST_POLE, WIDEST
+from mrgp.data.harmony import LOCAL, MOST_OFF, NEAREST_POLE, WIDEST, share_off
 from mrgp.io.quantities import measure, restore
 from mrgp.supports import Axis, Side, same_turn
 
@@ -54,7 +56,8 @@ def local_axes(lon: Any, lat: Any, where: str) -> tuple[Axis, Axis]:
     middle -= 360.0 * np.floor((middle + 180.0) / 360.0)
     centre = 0.5 * (lat.min() + lat.max())
     width, height = np.ptp(near), np.ptp(lat)
-    if max(width, height) > WIDEST or abs(centre) > NEAREST_POLE:
+    bent = abs(centre) > NEAREST_POLE or share_off([lat.min(), lat.max()], centre) > MOST_OFF
+    if width > WIDEST or bent:
         raise ValueError(
             f"{where}: the data span {width:.3g} degrees of longitude and {height:.3g} of latitude"
             f" about latitude {centre:.3g}. {LOCAL}."

@@ -57,11 +57,11 @@ def from_grid(
     Dates become numbers as in `from_frame`. Dimensions that CF attributes call longitude and
     latitude (or that are named so and `crs="EPSG:4326"` is given) become local kilometres;
     `crs=False` leaves degrees. Longitudes may run from 0 to 360. Task and units are the array's
-    name and its attribute, unless given. `noise_variance`, `exposure` and `trials` are numbers,
-    arrays of the grid's shape, DataArrays with the same coordinates in any order, or names of
-    variables of the Dataset. Scalar coordinates are left out: `expand_dims` makes one an
-    input. A Dataset of coordinates alone gives the support, to predict on. `space`
-    is as in `from_frame`.
+    name and its attribute, unless given; `units=""` is none. `noise_variance`, `exposure` and
+    `trials` are numbers, arrays of the grid's shape, DataArrays with the same coordinates in any
+    order, or names of variables of the Dataset. Scalar coordinates are left out: `expand_dims`
+    makes one an input. A Dataset of coordinates alone gives the support, to predict on. `space` is
+    as in `from_frame`.
 
     >>> import numpy as np, xarray as xr
     >>> grid = xr.DataArray(np.ones((2, 3)), {"y": [3.0, 1.0], "x": [0.0, 1.0, 2.0]}, name="no2")
@@ -70,6 +70,45 @@ def from_grid(
         Boxes(6 means: y 0 to 4, width 2; x -0.5 to 2.5, width 1))
     """
     grid = _select(array, variable)
+    given = {"bounds": bounds, "width": width, "instant": instant, "crs": crs}
+    along, names, dims = cells_of(array, grid, dims, inputs, time_unit=time_unit, **given)
+    cells = np.indices([len(side.lower) for side in along]).reshape(len(along), -1)
+    rows = [side.take(which) for side, which in zip(along, cells, strict=True)]
+    support = within(support_of(rows, kind, names), space, WHERE)
+    if hasattr(grid, "data_vars"):
+        return support
+    cellwise = {"noise_variance": noise_variance, "exposure": exposure, "trials": trials}
+    beside = {key: _cellwise(key, given, array, grid, dims) for key, given in cellwise.items()}
+    return Observations(
+        support,
+        _flatten(grid, dims),
+        task=task or str(grid.name or "value"),
+        name=name or "source",
+        likelihood=likelihood,
+        limit=limit,
+        upper_limit=upper_limit,
+        **beside,
+        units=grid.attrs.get("units") if units is None else units,
+    )
+
+
+def cells_of(
+    array: Any,
+    grid: Any,
+    dims: Any = None,
+    inputs: Any = None,
+    *,
+    bounds: Mapping[str, Any] | None = None,
+    width: Mapping[str, Any] | None = None,
+    instant: Any = (),
+    crs: Any = None,
+    time_unit: str = "h",
+) -> tuple[list[Side], tuple[str, ...], list[str]]:
+    """Return the cells along each input of a grid, the names of the inputs, and the dimensions.
+
+    The arguments are those of `from_grid`; `array` may have bounds beside the `grid`. All are in
+    the order of the inputs, and the cells have the names of the dimensions.
+    """
     dims = _dims(grid, dims)
     check_time_unit(time_unit, WHERE)
     points, widths, edges = as_list(instant), dict(width or {}), dict(bounds or {})
@@ -90,26 +129,7 @@ def from_grid(
         lon, lat = pair
         sides[lon], sides[lat] = geography.localise(sides[lon], sides[lat], WHERE)
     order, names = order_of(dims, inputs, WHERE)
-    along = [sides[i] for i in order]
-    cells = np.indices([len(side.lower) for side in along]).reshape(len(along), -1)
-    rows = [side.take(which) for side, which in zip(along, cells, strict=True)]
-    support = within(support_of(rows, kind, names), space, WHERE)
-    if hasattr(grid, "data_vars"):
-        return support
-    dims = [dims[i] for i in order]
-    cellwise = {"noise_variance": noise_variance, "exposure": exposure, "trials": trials}
-    beside = {key: _cellwise(key, given, array, grid, dims) for key, given in cellwise.items()}
-    return Observations(
-        support,
-        _flatten(grid, dims),
-        task=task or str(grid.name or "value"),
-        name=name or "source",
-        likelihood=likelihood,
-        limit=limit,
-        upper_limit=upper_limit,
-        **beside,
-        units=units or grid.attrs.get("units"),
-    )
+    return [sides[i] for i in order], names, [dims[i] for i in order]
 
 
 def to_grid(item: Observations | Prediction, like: Any = None, local: bool = False) -> Any:
@@ -141,7 +161,7 @@ def to_grid(item: Observations | Prediction, like: Any = None, local: bool = Fal
 
     coordinates: dict[str, Any] = {}
     for side in along:
-        coordinates |= _coordinate(side, local, isinstance(item, Prediction))
+        coordinates |= coordinate(side, local, isinstance(item, Prediction))
     if isinstance(item, Prediction):
         lower, upper = item.interval(0.95)
         values = {"mean": item.mean, "std": item.std, "lower": lower, "upper": upper}
@@ -165,7 +185,7 @@ def _select(array: Any, variable: str | None) -> Any:
         raise TypeError(
             f"{WHERE} takes an xarray DataArray or Dataset first; got {type(array).__name__}."
         )
-    bounds = {_bounds_name(array[name]) for name in array.coords}
+    bounds = {bounds_name(array[name]) for name in array.coords}
     found = [str(name) for name in array.data_vars if name not in bounds]
     if variable is None and len(found) > 1:
         raise ValueError(f"{WHERE}: say which variable= of the Dataset; it has {found}.")
@@ -211,7 +231,8 @@ def _index(grid: Any, dim: str) -> Any:
     return index
 
 
-def _bounds_name(coordinate: Any) -> str | None:
+def bounds_name(coordinate: Any) -> str | None:
+    """Return the name of the bounds that CF attributes give a coordinate."""
     return coordinate.attrs.get("bounds", coordinate.encoding.get("bounds"))
 
 
@@ -220,14 +241,14 @@ def _cf_bounds(array: Any, dims: list[str]) -> dict[str, Any]:
     known = {*array.coords, *getattr(array, "data_vars", ())}
     found = {}
     for dim in dims:
-        name = _bounds_name(array[dim]) if dim in array.coords else None
+        name = bounds_name(array[dim]) if dim in array.coords else None
         if name in known:
             found[dim] = array[name].to_numpy()
         elif name is not None:
             warnings.warn(
                 f"{WHERE}: {dim!r} has CF bounds {name!r}, which this array does not bring along."
                 " Pass the Dataset and the variable's name, or give bounds=.",
-                stacklevel=3,
+                stacklevel=4,
             )
     return found
 
@@ -304,7 +325,7 @@ def _aligned(what: str, noise: Any, grid: Any) -> Any:
     return noise
 
 
-def _coordinate(side: Side, local: bool, bounded: bool) -> dict[str, Any]:
+def coordinate(side: Side, local: bool, bounded: bool) -> dict[str, Any]:
     """Return a dimension's coordinate and, for cells, its bounds."""
     attrs: dict[str, str] = {}
     if side.quantity in GEOGRAPHIC:

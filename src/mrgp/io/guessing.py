@@ -3,44 +3,76 @@
 import itertools
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from mrgp.config.names import BRACKETS, ENDS, LAT, LON, STARTS, TIME, first, kind_of, listed, plain
+from mrgp.config.names import (
+    BRACKETS,
+    ENDS,
+    LAT,
+    LON,
+    PLANE,
+    STARTS,
+    TIME,
+    first,
+    kind_of,
+    listed,
+    plain,
+)
 from mrgp.config.schema import GRIDS, SHAPES, ConfigError, Source
-from mrgp.io.files import check_numbers, read_coordinate, read_frame, read_grid, require
+from mrgp.io.clues import (
+    VALUES,
+    Ask,
+    Clue,
+    averaged,
+    counts,
+    ends_of,
+    is_numeric,
+    kinds_of_places,
+    value_column,
+)
+from mrgp.io.files import read_coordinate, read_frame, read_grid, require
 from mrgp.prediction.units import usual_units
-
-VALUES = ("no2", "pm25", "pm2.5", "pm2_5", "pm10", "o3", "so2", "co", "nox", "no", "value", "y")
-LABELS = re.compile(r"(.*_)?(id|code|index|number|nr|row|unnamed(_\d+)?)|altitude|elevation|year")
 
 
 class Guess(NamedTuple):
-    """What a file seems to hold: inputs, values, other keys of its source, units, what else."""
+    """What a file seems to hold: inputs, values, other keys of its source, units, what to say."""
 
     inputs: list[str]
     values: str
     keys: dict[str, Any]
     units: Any
-    others: str
+    notes: list[str]
+
+    @property
+    def task(self) -> str:
+        """What is measured, by the name of the values."""
+        plain = BRACKETS.sub("", self.values).strip().lower().removesuffix("_conc")
+        return plain or self.values
 
 
-def guess(files: list[Path], folder: Path) -> str:
+def guess(
+    files: list[Path], folder: Path, ask: Ask | None = None, wanted: Sequence[str] = ()
+) -> str:
     """Return the text of a configuration for files, with what was guessed and what was not.
 
-    Files are written relative to `folder`, where the configuration will be.
+    Files are written relative to `folder`, where the configuration will be. `wanted` are columns
+    or variables that have the values; where several may, `ask` asks which.
     """
-    parts, inputs = [], {}
+    parts, inputs, tasks = [], {}, []
     for file in files:
         require(file, folder=file.suffix.lower() in GRIDS)
         Source.check_suffix(file)
-        found = _of_grid(file) if file.suffix.lower() in GRIDS else _of_frame(file)
+        read = _of_grid if file.suffix.lower() in GRIDS else _of_frame
+        found = read(file, ask, wanted)
         stem = re.sub(r"[^a-z0-9_-]+", "_", file.stem.lower()).strip("_") or "source"
         names = itertools.chain([stem], (f"{stem}_{number}" for number in itertools.count(2)))
         name = next(name for name in names if name not in inputs)
         inputs[name] = found.inputs
+        tasks.append(found.task)
         parts.append(f"[sources.{name}]\n{_source(_relative(file, folder), found)}")
     common = next(iter(inputs.values()))
     if any(sorted(other) != sorted(common) for other in inputs.values()):
@@ -55,43 +87,83 @@ def guess(files: list[Path], folder: Path) -> str:
         'model = "auto"      # or a table: [model] recipe = "MRGP"\n'
         "key = 0\n\n"
     )
+    if len(set(tasks)) > 1:
+        several = listed(dict.fromkeys(tasks))
+        head += f"# Tasks are {several}: sources that measure the same have one task.\n\n"
     return head + "\n".join(parts)
 
 
 def _source(file: str, found: Guess) -> str:
     """Return the keys of a source; what is not known, or not used, stands in comments."""
-    task = BRACKETS.sub("", found.values).strip().lower().removesuffix("_conc") or found.values
     inside = BRACKETS.search(found.values)
     units = found.units if found.units and not pd.isna(found.units) else None
     units = usual_units(units or (inside and (inside[1] or inside[2])))
-    keys = {"file": file, "task": task, **found.keys, "units": units}
+    keys = {"file": file, "task": found.task, **found.keys, "units": units}
     lines = [f"{key} = {_toml(value)}" for key, value in keys.items() if value]
-    if not units:
+    if not units and "likelihood" not in found.keys:
         lines.append('# units = "ug/m3"   # not in the file: say what they are')
-    return "\n".join([*lines, *([f"# {found.others}"] if found.others else []), ""])
+    return "\n".join([*lines, *(f"# {note}" for note in found.notes), ""])
 
 
-def _of_frame(file: Path) -> Guess:
+def _of_frame(file: Path, ask: Ask | None, wanted: Sequence[str]) -> Guess:
     frame = read_frame(file)
     columns = [str(c) for c in frame]
     shapes = file.suffix.lower() in SHAPES
-    lon, lat = (None, None) if shapes else (first(columns, LON), first(columns, LAT))
+    places, cells = _places(frame, columns, shapes)
     start, end, time = _times(columns)
-    kinds = {"lon": shapes or lon, "lat": shapes or lat, "time": time or start}
-    inputs = [kind for kind, there in kinds.items() if there]
+    inputs = [*places, *(["time"] if time or start else [])]
     if not inputs:
         raise ConfigError(
             f"{file}: no column looks like a place or a time; the columns are {listed(columns)}."
             " Name them lon, lat, time, or start and end."
         )
-    for column in filter(None, (time, start, end)):
-        read_coordinate(frame[column], f"{file}, column {column!r}")
-    taken = {lon, lat, time, start, end, "geometry"}
-    y, others = _values(file, frame, [c for c in columns if c not in taken])
-    keys = {"y": y, "x": [c for c in (lon, lat, time) if c], "start": start, "end": end}
-    keys["crs"] = "EPSG:4326" if lon and lat else None
+    dates = {
+        column: read_coordinate(frame[column], f"{file}, column {column!r}")
+        for column in (time, start, end)
+        if column
+    }
+    points = [c for c in places.values() if isinstance(c, str)]
+    ends = [[c for c in part if c] for part in zip(*cells, (start, end), strict=True)]
+    taken = {*points, *itertools.chain(*ends), time, "geometry"}
+    left = [c for c in columns if c not in taken]
+    y, notes = value_column(file, frame, left, ask, wanted)
+    keys: dict[str, Any] = {"y": y, "x": [*points, *([time] if time else [])]}
+    keys |= {"start": _one_or_list(ends[0]), "end": _one_or_list(ends[1])}
+    keys["crs"] = "EPSG:4326" if {"lon", "lat"} <= set(places) and not shapes else None
+    if "x" in places and not shapes:
+        notes.append('crs = "EPSG:27700"   # if x and y are of a CRS; else they are as they are')
+    counted = counts(frame, y, regions=shapes or bool(ends[0]))
+    windows = averaged(dates[time], y) if time else Clue({}, [])
+    kinds = kinds_of_places(frame, [c for c in left if c != y], points)
+    for clue in (counted, windows, kinds):
+        keys |= clue.keys
+        notes = [*clue.notes, *notes]
     units = frame["units"].iloc[0] if "units" in frame else None
-    return Guess(inputs, y, keys, units, others and f"other columns of numbers: {others}")
+    return Guess(inputs, y, keys, units, notes)
+
+
+def _places(
+    frame: Any, columns: list[str], shapes: bool
+) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Return inputs of places with their columns, and the columns between which cells lie."""
+    if shapes:
+        return {"lon": True, "lat": True}, []
+    lon, lat = first(columns, LON), first(columns, LAT)
+    if lon or lat:
+        return {kind: c for kind, c in (("lon", lon), ("lat", lat)) if c}, []
+    cells = ends_of(columns)
+    by_kind = {kind_of(name) or name.lower(): pair for name, pair in cells.items()}
+    for pair in (("lon", "lat"), ("x", "y")):
+        if set(pair) <= set(by_kind):
+            return dict.fromkeys(pair), [by_kind[name] for name in pair]
+    east, north = (first(columns, words) for words in PLANE)
+    if east and north and is_numeric(frame[east]) and is_numeric(frame[north]):
+        return {"x": east, "y": north}, []
+    return {}, []
+
+
+def _one_or_list(columns: list[str]) -> Any:
+    return columns[0] if len(columns) == 1 else columns or None
 
 
 def _times(columns: list[str]) -> tuple[str | None, str | None, str | None]:
@@ -102,52 +174,47 @@ def _times(columns: list[str]) -> tuple[str | None, str | None, str | None]:
     return None, None, time
 
 
-def _values(file: Path, frame: Any, columns: list[str]) -> tuple[str, str]:
-    """Return the column that most likely has the values, and others of numbers."""
-    left = [c for c in columns if kind_of(c) is None]
-    numeric = [c for c in left if _is_numeric(frame[c]) and not LABELS.fullmatch(plain(c))]
-    likely = first(left, VALUES)
-    if likely and likely not in numeric:
-        check_numbers(frame[likely], f"{file}, column {likely!r}")
-    if not numeric:
-        raise ConfigError(
-            f"{file}: no column of numbers is left for the values; the columns are"
-            f" {listed(frame)}. Numbers are written as 1.5."
-        )
-    y = first(numeric, VALUES) or numeric[-1]
-    return y, listed(c for c in numeric if c != y)
-
-
-def _of_grid(file: Path) -> Guess:
+def _of_grid(file: Path, ask: Ask | None, wanted: Sequence[str]) -> Guess:
     with read_grid(file, whole=False) as opened:
         bounds = {c.attrs.get("bounds", c.encoding.get("bounds")) for c in opened.coords.values()}
         several = [
             str(name)
             for name, values in opened.data_vars.items()
-            if values.ndim >= 2 and name not in bounds and _is_numeric(values)
+            if values.ndim >= 2 and name not in bounds and is_numeric(values)
         ]
         if not several:
             raise ConfigError(
                 f"{file} has no variable of numbers with two dimensions or more; it has"
                 f" {listed(opened.data_vars) or 'none'}."
             )
-        variable = first(several, VALUES) or several[0]
+        variable = next((name for name in wanted if name in several), None)
+        variable = variable or first(several, VALUES) or several[0]
+        known = [name for name in several if plain(name) in VALUES]
+        if ask is not None and len(several) > 1 and len(known) != 1 and variable not in wanted:
+            variable = ask(file, several, variable)
         array = opened[variable]
         kinds = {str(d): kind_of(str(d)) for d in array.dims}
         # Places and times first, then others by their names, without single ones.
         inputs = [kind for kind in ("lon", "lat", "time") if kind in kinds.values()]
         inputs += [d for d, kind in kinds.items() if kind is None and array.sizes[d] > 1]
-        keys = {"variable": variable}
+        keys: dict[str, Any] = {"variable": variable}
         if {"lon", "lat"} <= set(inputs):
             keys["crs"] = "EPSG:4326"
         others = listed(name for name in several if name != variable)
-        units = array.attrs.get("units")
-        return Guess(inputs, variable, keys, units, others and f"other variables: {others}")
+        notes = [f"other variables: {others}"] if others else []
+        clue = _averaged_grid(opened, array, kinds)
+        return Guess(
+            inputs, variable, keys | clue.keys, array.attrs.get("units"), [*clue.notes, *notes]
+        )
 
 
-def _is_numeric(values: Any) -> bool:
-    kind = getattr(values, "dtype", None)
-    return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+def _averaged_grid(opened: Any, array: Any, kinds: dict[str, str | None]) -> Clue:
+    """Recognise means over windows of a grid whose times have no bounds."""
+    time = next((d for d, kind in kinds.items() if kind == "time" and d in opened.coords), None)
+    if time is None or "bounds" in {**opened[time].attrs, **opened[time].encoding}:
+        return Clue({}, [])
+    said = [array.attrs.get(name, "") for name in ("cell_methods", "long_name")]
+    return averaged(opened.get_index(time), " ".join(map(str, said)))
 
 
 def _toml(value: str | list[str]) -> str:

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mrgp.config.names import ENDS, STARTS, first, kind_of, listed, offer
-from mrgp.config.schema import Config, ConfigError
+from mrgp.config.names import ENDS, STARTS, first, kind_of, listed, offer, without_end
+from mrgp.config.schema import Config, ConfigError, duration
 from mrgp.data import harmonise
 from mrgp.inference import Fit
 from mrgp.io.files import read_coordinate, told
 from mrgp.io.frames import from_frame
 from mrgp.io.quantities import quantities_of
-from mrgp.io.sources import projected
+from mrgp.io.sources import lasting, projected
+from mrgp.io.tiles import Tiling
 from mrgp.prediction import Prediction
 from mrgp.supports import Support
 
@@ -23,11 +24,38 @@ MOST_PLACES = 10**7
 FAR_OUTSIDE = 0.1
 """How far beyond the data, of their extent, places are worth a word."""
 
-WINDOWS = (("start", "end"), ("lower", "upper"))
+WINDOWS = (("start", "end"), ("lower", "upper"), ("min", "max"))
 
 
-def places_of(frame: Any, path: Path, fit: Fit, config: Config | None) -> Support:
-    """Make places of a file's columns, named as the inputs or as those of a source."""
+def at_times(frame: Any, path: Path, text: str, fit: Fit) -> Any:
+    """Return a table with each of its rows at each of some times, written as in a grid."""
+    names = _timed(fit)
+    if not names:
+        raise ConfigError(f"--times: the fit has no times; its inputs are {listed(fit.inputs)}.")
+    there = [str(c) for c in frame if kind_of(str(c)) == "time" or str(c) == names[0]]
+    if there:
+        raise ConfigError(
+            f"{path} has times already, in its column {there[0]!r}; leave --times out, or give a"
+            " table of places alone."
+        )
+    times = _dates(names[0], text, "--times")
+    if len(frame) * len(times) > MOST_PLACES:
+        raise ConfigError(f"--times: {len(frame) * len(times):,} rows are too many. Step wider.")
+    return frame.merge(pd.DataFrame({names[0]: times}), how="cross")
+
+
+def _timed(fit: Fit) -> list[str]:
+    """Return the input of dates, where there is one."""
+    return [n for n, kind in quantities_of(fit.inputs, fit.axes).items() if kind == "time"]
+
+
+def places_of(
+    frame: Any, path: Path, fit: Fit, config: Config | None, window: str | None = None
+) -> Support:
+    """Make places of a file's columns, named as the inputs or as those of a source.
+
+    With a `window` they are means over so long from their times on.
+    """
     inputs = _inputs(fit, frame)
     with told(str(path)):
         made, located, chosen = _on_earth(frame, fit, config)
@@ -46,11 +74,17 @@ def places_of(frame: Any, path: Path, fit: Fit, config: Config | None) -> Suppor
             if lost:
                 there = offer(lost[0], frame)
                 raise ConfigError(
-                    f"a column {lost[0]!r} is needed, a covariate of the fit; {there}"
+                    f"a column {lost[0]!r} is needed, a covariate of the fit; the columns are"
+                    f" {there}"
                 )
             made |= {name: frame[name] for name in rows}
             chosen["covariates"] = rows
         table = pd.DataFrame(made, index=frame.index)
+        if window is not None:
+            if "start" in chosen:
+                raise ConfigError("there are windows already; leave --window out")
+            table, chosen["x"], start, end = lasting(table, chosen.get("x", []), duration(window))
+            chosen |= {"start": start, "end": end}
         if "geometry" in made:
             table = type(frame)(table, geometry="geometry")
         return from_frame(table, **chosen)
@@ -82,8 +116,54 @@ def _on_earth(
     return {}, {}, {"crs": _crs(fit)}
 
 
-def grid_support(text: str, fit: Fit) -> Support:
-    """Make a grid of points of "lon=-0.5:0.3:0.01,lat=51.3:51.7:0.01,time=2022-02-19T12:00"."""
+def grid_support(text: str, fit: Fit, window: str | None = None, *, bare: bool = False) -> Support:
+    """Make a grid of points of "lon=-0.5:0.3:0.01,lat=51.3:51.7:0.01,time=2022-02-19T12:00".
+
+    With a `window` they are means over so long from their times on. A `bare` grid has no covariates
+    of places.
+    """
+    rows = [] if bare else _rows(fit)
+    sides = grid_sides(text, fit, rows)
+    count = math.prod(map(len, sides.values()))
+    if count > MOST_PLACES:
+        raise ConfigError(
+            f"--grid has {count:,} points; {MOST_PLACES:,} are the most for a table. Write .zarr or"
+            " .nc, or step wider."
+        )
+    cells = pd.MultiIndex.from_product(list(sides.values()), names=list(sides))
+    with told("--grid"):
+        made = cells.to_frame(index=False)
+        inputs = [name for name in sides if name not in rows]
+        where: dict[str, Any] = {"x": inputs, "inputs": inputs, "crs": _crs(fit)}
+        if window is not None:
+            made, where["x"], where["start"], where["end"] = lasting(made, inputs, duration(window))
+        return from_frame(made, **where, covariates=rows or None)
+
+
+def grid_array(text: str, fit: Fit) -> Any:
+    """Make the coordinates of such a grid, as a Dataset; covariates of places have one value."""
+    import xarray as xr
+
+    rows = _rows(fit)
+    sides = grid_sides(text, fit, rows)
+    many = [name for name in rows if len(sides[name]) > 1]
+    if many:
+        raise ConfigError(
+            f"--grid has several values of {many[0]!r}, a covariate of places; a map in tiles takes"
+            " one."
+        )
+    made: dict[str, Any] = {name: sides[name][0] for name in rows}
+    for name in (name for name in sides if name not in rows):
+        index = pd.Index(sides[name])
+        if isinstance(index, pd.DatetimeIndex) and index.tz is not None:
+            # xarray has no zones: dates are UTC, as in `to_grid`.
+            index = index.tz_convert("UTC").tz_localize(None)
+        made[name] = (name, index)
+    return xr.Dataset(coords=made)
+
+
+def grid_sides(text: str, fit: Fit, rows: list[str]) -> dict[str, Any]:
+    """Read what a grid has along each input of the fit, in its order, and of some covariates."""
     sides: dict[str, Any] = {}
     known = quantities_of(fit.inputs, fit.axes)
     levels = {n: f.levels for f in fit.covariates or () if f.levels and f.in_rows for n in f.names}
@@ -96,11 +176,16 @@ def grid_support(text: str, fit: Fit) -> Support:
             )
         if name in sides:
             raise ConfigError(f"--grid has {name!r} twice.")
+        if name in _rows(fit) and name not in rows:
+            raise ConfigError(
+                f"--grid has {name!r}, a covariate of places; the page's map is without its effect."
+                " Leave it out, and see mrgp predict for maps with it."
+            )
         if name in levels:
             sides[name] = [span]
         else:
             sides[name] = _dates(name, span) if known[name] == "time" else _numbers(name, span)
-    inputs, rows = _inputs(fit, sides), _rows(fit)
+    inputs = _inputs(fit, sides)
     lost = [name for name in [*inputs, *rows] if name not in sides]
     if lost:
         example = levels.get(lost[0], ("first:last:step",))[0]
@@ -109,20 +194,23 @@ def grid_support(text: str, fit: Fit) -> Support:
             f"--grid lacks the input {lost[0]!r}; the fit has {listed(fit.inputs)}. Add"
             f" {lost[0]}={example}."
         )
-    count = math.prod(map(len, sides.values()))
-    if count > MOST_PLACES:
-        raise ConfigError(f"--grid has {count:,} points; {MOST_PLACES:,} are the most. Step wider.")
-    names = [*inputs, *rows]
-    cells = pd.MultiIndex.from_product([sides[name] for name in names], names=names)
-    with told("--grid"):
-        made = cells.to_frame(index=False)
-        return from_frame(made, inputs, crs=_crs(fit), covariates=rows or None)
+    return {name: sides[name] for name in [*inputs, *rows]}
 
 
 def far_from_data(prediction: Prediction, fit: Fit) -> list[str]:
     """Say along which inputs places lie far outside the data, where predictions know little."""
+    return _far(prediction.support, fit, {}, len(prediction))
+
+
+def far_from_data_along(tiling: Tiling, fit: Fit) -> list[str]:
+    """Say the same of the cells of a grid, which are not looked at one by one."""
+    sizes = dict(zip(tiling.inputs, tiling.shape, strict=True))
+    return _far(tiling.diagonal(), fit, sizes, math.prod(tiling.shape))
+
+
+def _far(support: Support, fit: Fit, sizes: dict[str, int], count: int) -> list[str]:
+    """Say along which inputs places lie outside; `sizes` are those of a grid along its inputs."""
     said = []
-    support = prediction.support
     # Covariates, which come last, may be left out; categories have no outside.
     added = {name for field in fit.covariates or () for name in field.names}
     sides = harmonise(support, fit.axes and fit.axes[: support.dimension]).sides
@@ -130,12 +218,14 @@ def far_from_data(prediction: Prediction, fit: Fit) -> list[str]:
         if side.name in added:
             continue
         reach = FAR_OUTSIDE * (upper - lower)
+        size = sizes.get(side.name, count)
         outside = (side.lower > upper + reach) | (side.upper < lower - reach)
-        if outside.any():
+        beyond = int(outside[:size].sum()) * (count // size)
+        if beyond:
             show = "{:.6g}".format if side.axis is None else side.axis.show
             zone = " UTC" if side.quantity == "time" else ""
             said.append(
-                f"{outside.sum():,} of {len(outside):,} places lie outside the data along"
+                f"{beyond:,} of {count:,} places lie outside the data along"
                 f" {side.name}, which go from {show(lower)} to {show(upper)}{zone}: look at the sd"
                 " before you use them."
             )
@@ -151,8 +241,14 @@ def _columns(name: str, frame: Any, config: Config | None) -> tuple[str, ...]:
         return [(c,) for c in columns if kind is not None and kind_of(c) == kind]
 
     timed = kind == "time"
+
+    def means(start: str) -> bool:
+        plain = without_end(start)
+        return plain == name or (kind is not None and (kind_of(plain) or "time") == kind)
+
     # A source's windows come before a name: its column of times may be where windows start.
-    wanted: list[tuple[Any, ...]] = [(s.start, s.end) for s in sources if timed]
+    pairs = [pair for s in sources for pair in zip(s.start, s.end, strict=False)]
+    wanted: list[tuple[Any, ...]] = [(start, end) for start, end in pairs if means(start)]
     wanted += [(f"{name}_{start}", f"{name}_{end}") for start, end in WINDOWS]
     wanted += [(name,), *alike(c for s in sources for c in s.x)]
     wanted += [(first(there, STARTS), first(there, ENDS))] if timed else []
@@ -214,7 +310,7 @@ def _numbers(name: str, span: str) -> np.ndarray:
     return found
 
 
-def _dates(name: str, span: str) -> pd.DatetimeIndex:
+def _dates(name: str, span: str, option: str = "--grid") -> pd.DatetimeIndex:
     """Return the dates of "date" or "first/last/step"."""
     parts = span.split("/")
     start, last, step = parts if len(parts) == 3 else (span, span, "1h")
@@ -226,11 +322,11 @@ def _dates(name: str, span: str) -> pd.DatetimeIndex:
     except (ValueError, TypeError, OverflowError, ZeroDivisionError):
         count, dates = 0.0, pd.DatetimeIndex([])
     if count > MOST_PLACES:
-        raise ConfigError(f"--grid: {name}={span} has {count:,.0f} steps. Step wider.")
+        raise ConfigError(f"{option}: {name}={span} has {count:,.0f} steps. Step wider.")
     if len(dates) == 0:
         raise ConfigError(
-            f"--grid: {name}={span} is neither a date such as 2022-02-19T12:00 nor first/last/step,"
-            " such as 2022-02-19T00:00/2022-02-19T06:00/1h."
+            f"{option}: {name}={span} is neither a date such as 2022-02-19T12:00 nor"
+            " first/last/step, such as 2022-02-19T00:00/2022-02-19T06:00/1h."
         )
     return dates
 

@@ -1,0 +1,219 @@
+"""Maps in Zarr, written tile by tile: what is there is not computed again."""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import mrgp
+from mrgp._cluster import Team
+from mrgp._drafts import draft
+from mrgp._extras import needed
+from mrgp.inference import Progress
+from mrgp.io.tiles import TILE_CELLS, Span, Tiling, spans, tile, tile_shape
+
+STORE, BEGUN, DONE, LOCK = "map.zarr", "begun", "done", "lock"
+NETCDF_ROWS = 2**21
+"""Cells that go from a store to a NetCDF file together."""
+
+
+def write_store(
+    tiling: Tiling,
+    template: Any,
+    path: Path,
+    mark: str,
+    team: Team,
+    progress: Progress,
+    most: int = TILE_CELLS,
+) -> tuple[int, int]:
+    """Predict a grid into a Zarr store, tile by tile; return the tiles, and those there already.
+
+    The store grows in a draft beside `path` that is named after the fit and the question (`mark`)
+    and takes its place when it is whole. A run that was stopped or killed goes on with the draft.
+    Tiles are written by this process alone, wherever they are computed. The `template` is a Dataset
+    with the coordinates and attributes of the map.
+    """
+    shape = tile_shape(tiling.shape, most)
+    work = path.with_name(f".{path.name}.{_short(mark, shape)}.part")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(work, path):
+        if not (work / BEGUN).exists() or not (work / STORE).exists():
+            # A kill may have come when the store was in its place and its draft not yet gone.
+            _begin(work, tiling, template, shape)
+        known = set(os.listdir(work / DONE))
+        todo = {_name(span): span for span in spans(tiling.shape, shape)}
+        left = [name for name in todo if name not in known]
+        clock = _Clock(len(todo) - len(left), len(todo))
+        progress.start("predict", len(todo))
+        for number, values in team.spread(tile, tiling, [todo[name] for name in left]):
+            name = left[number]
+            _keep(work, name, todo[name], tiling.fields, shape, values)
+            progress.update(*clock.tick())
+        progress.finish(f"{len(todo)} tiles, {len(todo) - len(left)} of them were there")
+        _place(work, path)
+    return len(todo), len(todo) - len(left)
+
+
+def to_netcdf(store: Path, path: Path) -> None:
+    """Write a finished store as a NetCDF file, some rows at a time: memory does not grow."""
+    import xarray as xr
+
+    h5netcdf = needed("h5netcdf", f'{path}: .nc files need h5netcdf: pip install "mrgp[io]".')
+    with xr.open_zarr(store, chunks=None, consolidated=False) as made, draft(path) as named:
+        large = [str(name) for name in made.data_vars]
+        made.drop_vars(large).to_netcdf(named, engine="h5netcdf")
+        with h5netcdf.File(named, "a") as file:
+            for name in large:
+                _copy(made[name], file)
+
+
+def _copy(field: Any, file: Any) -> None:
+    """Copy a variable of a store into a file, a slab of its first dimension at a time."""
+    made = file.create_variable(field.name, field.dims, "f8", fillvalue=np.nan)
+    for key, value in field.attrs.items():
+        made.attrs[key] = value
+    if len(field.attrs.get("coordinates", "")) == 0:
+        beside = [str(name) for name, c in field.coords.items() if name not in field.dims]
+        bounds = {c.attrs.get("bounds") for c in field.coords.values()}
+        if shown := " ".join(name for name in beside if name not in bounds):
+            made.attrs["coordinates"] = shown
+    for span in spans(field.shape, tile_shape(field.shape, NETCDF_ROWS)):
+        made[span] = field[span].to_numpy()
+
+
+class _Clock:
+    """How far the work is, and how long the rest will take at the pace of this run."""
+
+    def __init__(self, done: int, total: int):
+        self.first = self.done = done
+        self.total, self.start = total, time.monotonic()
+
+    def tick(self) -> tuple[int, str]:
+        """Count a tile; return how many there are, and what to say."""
+        self.done += 1
+        pace = (time.monotonic() - self.start) / (self.done - self.first)
+        rest = _span(pace * (self.total - self.done))
+        return self.done, f"{self.done} of {self.total} tiles, {rest} left"
+
+
+def _span(seconds: float) -> str:
+    """Say a time in hours, minutes and seconds.
+
+    >>> _span(3.2), _span(75.0), _span(7300.0)
+    ('3 s', '1:15 min', '2:01 h')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    large, small = divmod(whole if whole < 3600 else whole // 60, 60)
+    return f"{large}:{small:02d} {'min' if whole < 3600 else 'h'}"
+
+
+def mark_of(fit: Path, *words: Any) -> str:
+    """Return what tells one map from another: the fit's bytes, the question, and versions.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (file := Path(folder) / "fit").write_bytes(b"a fit")
+    ...     mark_of(file, "lon=0:1:0.1") == mark_of(file, "lon=0:1:0.2")
+    False
+    """
+    found = hashlib.sha256()
+    with fit.open("rb") as file:
+        while part := file.read(2**20):
+            found.update(part)
+    versions = (mrgp.__version__, jax.__version__, np.__version__)
+    found.update(json.dumps([*map(str, words), *versions]).encode())
+    return found.hexdigest()
+
+
+def _short(mark: str, shape: tuple[int, ...]) -> str:
+    return hashlib.sha256(f"{mark} {shape}".encode()).hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def _alone(work: Path, path: Path) -> Iterator[None]:
+    """Hold a draft: no second process writes to it. The lock ends with the process."""
+    work.mkdir(exist_ok=True)
+    with (work / LOCK).open("a") as file:
+        try:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:
+            pass
+        except OSError:
+            raise OSError(
+                f"{path} is being written by another process. Wait for it, or give another --out."
+            ) from None
+        yield
+
+
+def _begin(work: Path, tiling: Tiling, template: Any, shape: tuple[int, ...]) -> None:
+    """Write the coordinates and the empty fields of a store, and at last that it is begun."""
+    zarr = needed("zarr", f'{work}: maps in Zarr need zarr: pip install "mrgp[io]".')
+    store = work / STORE
+    shutil.rmtree(store, ignore_errors=True)
+    shutil.rmtree(work / DONE, ignore_errors=True)
+    template.drop_vars(tiling.fields).to_zarr(store, mode="w", zarr_format=3, consolidated=False)
+    group = zarr.open_group(str(store), mode="r+", use_consolidated=False)
+    beside = " ".join(str(n) for n, c in template.coords.items() if c.ndim == 0)
+    for field in tiling.fields:
+        group.create_array(
+            field,
+            shape=tiling.shape,
+            chunks=shape,
+            dtype="f8",
+            fill_value=np.nan,
+            dimension_names=tiling.dims,
+            attributes=template[field].attrs | ({"coordinates": beside} if beside else {}),
+        )
+    (work / DONE).mkdir()
+    (work / BEGUN).touch()
+
+
+def _keep(
+    work: Path,
+    name: str,
+    span: Span,
+    fields: tuple[str, ...],
+    shape: tuple[int, ...],
+    values: np.ndarray,
+) -> None:
+    """Bring a tile to the disk, and then the word that it is there."""
+    import zarr
+
+    group: Any = zarr.open_group(str(work / STORE), mode="r+", use_consolidated=False)
+    chunk = "/".join(str(part.start // step) for part, step in zip(span, shape, strict=True))
+    for field, found in zip(fields, values, strict=True):
+        group[field][span] = found
+        file = work / STORE / field / "c" / chunk
+        if file.exists():
+            with file.open("r+b") as written:
+                os.fsync(written.fileno())
+    (work / DONE / name).touch()
+
+
+def _name(span: Span) -> str:
+    return "-".join(str(part.start) for part in span)
+
+
+def _place(work: Path, path: Path) -> None:
+    """Put a whole store in its place; what a kill left half-written goes."""
+    store = work / STORE
+    for left in store.rglob("*.partial"):
+        left.unlink()
+    shutil.rmtree(work / "old", ignore_errors=True)
+    if path.exists():
+        os.replace(path, work / "old")
+    os.replace(store, path)
+    (work / BEGUN).unlink()
+    shutil.rmtree(work, ignore_errors=True)
