@@ -11,7 +11,7 @@ ifneq ($(wildcard ../shared/data),)
 export MRGP_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test test-all slow oracles lint format docs tutorials bench soak soak-quick calibration \
+.PHONY: demo test test-all slow oracles lint format docs tutorials notebooks bench soak soak-quick calibration \
 	newest clean
 
 demo: $(VENV)/.runtime
@@ -58,6 +58,10 @@ tutorials: $(VENV)/.dev
 		$(BIN)/python examples/$$name.py --out docs/images/tutorials \
 			> docs/tutorials/printed/$$name.txt; done
 
+# Each tutorial as a notebook, in notebooks/.
+notebooks: $(VENV)/.runtime
+	$(BIN)/python examples/_notebooks.py notebooks
+
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
@@ -83,7 +87,7 @@ $(VENV)/.runtime: $(BIN)/python $(INPUTS)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime
-	$(PIP) --editable '.[dev,geo,io,mcmc,report,sklearn]'
+	$(PIP) --editable '.[dev,docs,geo,io,mcmc,report,scale,sklearn]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.runtime
@@ -93,7 +97,7 @@ $(VENV)/.docs: $(VENV)/.runtime
 .venv-newest/.ready: pyproject.toml
 	$(NEWEST) -m venv --clear .venv-newest
 	.venv-newest/bin/python -m pip --disable-pip-version-check install --quiet --upgrade \
-		--editable '.[dev,geo,io,mcmc,report,sklearn]'
+		--editable '.[dev,geo,io,mcmc,report,scale,sklearn]'
 	@touch $@
 
 .venv-oracles/.ready: pyproject.toml tests/oracles/constraints.txt

@@ -135,17 +135,16 @@ def test_the_names_of_the_scores():
     ]
 
 
-def test_mape_near_zero_warns():
+def test_nobody_is_warned_of_a_mape_that_they_did_not_ask_for(recwarn):
     y = np.array([1e-5, 2.0, 3.0, 4.0])
-    with pytest.warns(UserWarning, match="mape divides by values near zero; it says little"):
-        scores = mrgp.evaluate(gaussian(y + 0.5, np.ones(4)), y)
+    scores = mrgp.evaluate(gaussian(y + 0.5, np.ones(4)), y)
+    assert not recwarn.list
     np.testing.assert_allclose(scores["mape"], np.mean(0.5 / y))
 
 
-def test_mape_at_zero_is_infinite_and_warns_without_touching_the_rest():
+def test_mape_at_zero_is_infinite_without_touching_the_rest():
     y = np.array([0.0, 2.0, 3.0, 4.0])
-    with pytest.warns(UserWarning, match="mape divides by values near zero"):
-        scores = mrgp.evaluate(gaussian(y + 0.5, np.ones(4)), y)
+    scores = mrgp.evaluate(gaussian(y + 0.5, np.ones(4)), y)
     assert scores["mape"] == np.inf
     np.testing.assert_allclose(scores["mae"], 0.5)
 

@@ -3,6 +3,7 @@
 from mrgp.cache import compilation_cache
 from mrgp.checks import BiasMap, Dependence, dependence, variogram
 from mrgp.data import Dataset, Observations, below_limit
+from mrgp.devices import over_devices
 from mrgp.evaluation import evaluate
 from mrgp.gp import Inducing, quadrature_error
 from mrgp.inference import LBFGS, Adam, Chains, Fit, FitError, init, objective, step
@@ -135,6 +136,7 @@ __all__ = [
     "lower_triangular",
     "nodes",
     "objective",
+    "over_devices",
     "overlap_clusters",
     "points",
     "polygons",

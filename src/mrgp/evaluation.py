@@ -1,6 +1,5 @@
 """Scores of predictions against held-out values (theory 8), their names and their tables."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -89,7 +88,7 @@ def evaluate(prediction: Prediction, y: Any) -> dict[str, float]:
         "rmse": float(np.sqrt(np.mean(error**2))),
         "mse": float(np.mean(error**2)),
         "mae": float(np.mean(np.abs(error))),
-        "mape": _mape(error, values[seen], warned=not prediction.distribution.discrete),
+        "mape": _mape(error, values[seen]),
         "nlpd": float(-np.mean(prediction.log_density(values)[seen])),
         "crps": float(np.mean(crps(prediction, values)[seen])),
     }
@@ -99,20 +98,6 @@ def evaluate(prediction: Prediction, y: Any) -> dict[str, float]:
         scores[f"coverage_{level}"] = float(inside[seen].mean())
         scores[f"width_{level}"] = float((high - low)[seen].mean())
     return scores | {"n": int(seen.sum()), "missing": int((~seen).sum())}
-
-
-def evaluate_quietly(prediction: Prediction, y: Any) -> dict[str, float]:
-    """Evaluate without the warning that mape says little near zero.
-
-    >>> import mrgp
-    >>> one = np.ones((1, 1))
-    >>> pred = mrgp.Prediction(mrgp.points([[0.0]]), "no2", None, None, one, 0 * one, one)
-    >>> evaluate_quietly(pred, [0.0])["rmse"]
-    0.0
-    """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="mape divides")
-        return evaluate(prediction, y)
 
 
 class Trial(NamedTuple):
@@ -152,7 +137,7 @@ def attempt(
     fitted, costs = meter(make)
     found, beside = meter(lambda: predict_values(fitted, held_out, key))
     costs = costs | {f"predict_{name}": cost for name, cost in beside.items()}
-    return Trial(fitted, found, evaluate_quietly(found, held_out.y), costs)
+    return Trial(fitted, found, evaluate(found, held_out.y), costs)
 
 
 def tabulate(
@@ -222,11 +207,6 @@ def pit(prediction: Prediction, y: Any, key: int = 0) -> Float[np.ndarray, " n"]
     return below + np.random.default_rng(key).uniform(size=len(prediction)) * (upto - below)
 
 
-def _mape(error: Float[np.ndarray, " n"], values: Float[np.ndarray, " n"], warned: bool) -> float:
+def _mape(error: Float[np.ndarray, " n"], values: Float[np.ndarray, " n"]) -> float:
     size = np.abs(values)
-    # Of counts near zero nobody expects it.
-    if warned and (np.any(size < 0.05 * np.median(size)) or not np.all(size > 0)):
-        warnings.warn(
-            "mape divides by values near zero; it says little about these data.", stacklevel=3
-        )
     return float(np.mean(np.abs(error) / size)) if np.all(size > 0) else float("inf")

@@ -10,7 +10,7 @@ import mrgp
 from mrgp import experiments
 from mrgp.cli import app
 from mrgp.datasets import gauntlet
-from mrgp.evaluation import evaluate_quietly
+from mrgp.evaluation import evaluate
 from mrgp.experiments import ModelSpec, compare_with_rules, margins_table, told, verdicts
 from mrgp.experiments.scoring import _of_means
 from mrgp.experiments.yardstick import score_failure, score_rule
@@ -123,7 +123,7 @@ def test_noise_averages_out_over_a_window_and_the_field_does_not():
         mean = mrgp.Observations(support, [0.0])
         found = _of_means(fit, mean, 0)
         assert found.variance[0] == pytest.approx(latent + share * (noisy - latent))
-        assert evaluate_quietly(found, [0.0])["n"] == 1
+        assert evaluate(found, [0.0])["n"] == 1
 
 
 @pytest.mark.parametrize("given", [{"recipe": "rule"}, {"recipe": "rule", "rule": "guess"}])

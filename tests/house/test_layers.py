@@ -11,7 +11,8 @@ import mrgp
 
 ROOT = Path(mrgp.__file__).parent
 ROOMS = [
-    {"cache", "_types", "_compiled", "_drafts", "_extras"},
+    {"cache", "_types", "_compiled", "_drafts", "_extras", "devices"},
+    {"_cluster"},
     {"_linalg"},
     {"_lapack"},
     {"parameters"},
@@ -53,7 +54,9 @@ ALLOWED: set[tuple[str, str]] = {
     ("inference", "plot"),
     ("inference", "predict"),
     ("inference", "warnings"),
+    ("prediction", "explore"),
     ("prediction", "plot"),
+    ("prediction", "predict"),
     ("prediction", "to_frame"),
     ("prediction", "to_grid"),
 }

@@ -7,9 +7,10 @@ import pytest
 
 import mrgp
 from groups import rest_thorough
+from mrgp.data import stretch
 from mrgp.datasets import biased, dependent
-from mrgp.selection.choosing import meets
-from mrgp.selection.trials import Trial, stretch
+from mrgp.selection.overlap import meets
+from mrgp.selection.trials import Trial
 
 
 def observed(x, y, name="sensors", task="u"):

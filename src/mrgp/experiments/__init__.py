@@ -1,6 +1,7 @@
 """Run an experiment folder: data, models and variants from its TOML, scores out."""
 
 from mrgp.experiments.design import Cell, plan
+from mrgp.experiments.exponents import exponents, exponents_table
 from mrgp.experiments.margins import compare_with_rules, margins_table, told, verdicts
 from mrgp.experiments.results import summarise, table
 from mrgp.experiments.rivals import ExperimentError, ModelSpec
@@ -20,6 +21,8 @@ __all__ = [
     "Store",
     "available",
     "compare_with_rules",
+    "exponents",
+    "exponents_table",
     "find",
     "margins_table",
     "plan",

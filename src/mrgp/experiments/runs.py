@@ -6,12 +6,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from mrgp._cluster import Team, team
 from mrgp.experiments.design import Cell, Plan, plan
+from mrgp.experiments.exponents import exponents
 from mrgp.experiments.figures import draw
 from mrgp.experiments.margins import compare_with_rules, verdicts, write_margins
 from mrgp.experiments.parallel import in_processes
 from mrgp.experiments.results import summarise, write_predictions, write_settings, write_tables
 from mrgp.experiments.rivals import ExperimentError
+from mrgp.experiments.scoring import Scored
 from mrgp.experiments.spec import Experiment
 from mrgp.experiments.store import Store
 from mrgp.inference import Fit, Progress, Silent
@@ -33,6 +36,8 @@ def run(
     model_names: Sequence[str] | None = None,
     preset: str | None = None,
     jobs: int = 1,
+    workers: int | None = None,
+    scheduler: Any = None,
     fresh: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -46,13 +51,16 @@ def run(
     for the data ("auto").
 
     Where simple rules are among the models, `margins` has every other model beside them, set by
-    set, and `verdicts` what that comes to.
+    set, and `verdicts` what that comes to. Where costs are measured over sizes, `exponents` has the
+    powers with which they grow.
 
     With `out`, `out/name` gets the configuration and the versions, scores by replicate and costs
     (CSV), the summary (JSON, Markdown), predictions (NetCDF) and figures (PNG); nothing but the
     costs and the versions differs from one run to the next. Results are kept cell by cell: a run
     that was stopped goes on at the first that is not there, unless it is to be `fresh`. `jobs`
-    processes share the replicates, each with cores of its own.
+    processes share the replicates, each with cores of its own. `workers`, processes of this machine
+    with one thread each, or those of a Dask cluster, whose `scheduler` is its client or address,
+    share the cells: one that is lost costs the cells that it had begun, and nothing else.
 
     >>> from mrgp import experiments
     >>> wave = experiments.find("dependent")
@@ -70,7 +78,8 @@ def run(
         store = Store(folder / "cells")
         progress.start(experiment.name, len(cells))
         done, known = 0, 0
-        for cell, was_there in _work(replicates, store, jobs, fresh, experiment.isolated):
+        by = (jobs, workers, scheduler)
+        for cell, was_there in _work(replicates, store, by, fresh, experiment.isolated):
             done, known = done + 1, known + was_there
             progress.update(done, f"{cell}{': was there' if was_there else ''}")
         progress.finish(
@@ -87,15 +96,28 @@ def run(
             write_predictions(folder / "predictions", replicates, store)
             draw(folder, replicates, store, experiment.costs if experiment.isolated else ())
     summary = {"experiment": experiment.name, "variants": summarise([*rows, *costs])}
+    if experiment.isolated and (grown := exponents(summary["variants"], experiment.costs)):
+        summary |= {"exponents": grown}
     if beside:
         summary |= {"margins": beside, "verdicts": verdicts(beside)}
     return summary | {"seconds": time.perf_counter() - start}
 
 
-def _work(replicates: Plan, store: Store, jobs: int, fresh: bool, isolated: bool) -> Done:
+def _work(
+    replicates: Plan, store: Store, by: tuple[int, int | None, Any], fresh: bool, isolated: bool
+) -> Done:
     """Work through replicates; where they are `isolated`, each cell has a process of its own."""
-    if isolated and jobs > 1:
-        raise ExperimentError("Costs are measured with nothing beside: leave --jobs out.")
+    jobs, workers, scheduler = by
+    options = {"jobs": jobs > 1, "workers": workers is not None, "scheduler": scheduler is not None}
+    given = [f"--{name}" for name, on in options.items() if on]
+    if isolated and given:
+        raise ExperimentError(f"Costs are measured with nothing beside: leave {given[0]} out.")
+    if "--jobs" in given and len(given) > 1:
+        raise ExperimentError(f"Give --jobs or {given[1]}, one of them.")
+    if given and jobs == 1:
+        with team(scheduler, workers) as everyone:
+            yield from _by_cells(replicates, store, fresh, everyone)
+        return
     if isolated:
         replicates = [[cell] for replicate in replicates for cell in replicate]
     if isolated or jobs > 1:
@@ -106,6 +128,29 @@ def _work(replicates: Plan, store: Store, jobs: int, fresh: bool, isolated: bool
     earlier: Earlier = {}
     for replicate in replicates:
         yield from _through(replicate, store, fresh, earlier)
+
+
+def _by_cells(replicates: Plan, store: Store, fresh: bool, everyone: Team) -> Done:
+    """Let a team work through the cells that are not there; results are kept by this process."""
+    left = []
+    for replicate in replicates:
+        case = replicate[0].load()
+        for cell in replicate:
+            if not fresh and store.has(cell, case):
+                yield cell, True
+            else:
+                left.append(cell)
+    for number, scored in everyone.spread(_score, None, left):
+        store.keep(left[number], left[number].load(), scored)
+        yield left[number], False
+
+
+def _score(_: None, cell: Cell) -> Scored:
+    """Work through one cell; fits of the process before it, of the same model, are used again."""
+    key = (cell.variant, cell.model)
+    scored = cell.work(cell.load(), _earlier.get(key))
+    _earlier[key] = scored.fit
+    return scored._replace(fit=None)
 
 
 def _in_process(replicate: Sequence[Cell], store: Store, fresh: bool) -> list[tuple[Cell, bool]]:

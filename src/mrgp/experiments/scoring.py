@@ -10,7 +10,7 @@ import numpy as np
 
 from mrgp.data import Observations
 from mrgp.datasets import Case
-from mrgp.evaluation import attempt, evaluate_quietly
+from mrgp.evaluation import attempt, evaluate
 from mrgp.experiments.metering import metered
 from mrgp.experiments.rivals import ModelSpec, uninterrupted
 from mrgp.inference import Chains, Fit
@@ -82,7 +82,7 @@ def score(
         predictions[title] = predict(fitted, support, **asked, source=case.target)
     if case.truth is not None:
         predictions[LATENT] = predict(fitted, case.support, **asked)
-        clean = plain(evaluate_quietly(predictions[LATENT], case.truth), "n", "mape")
+        clean = plain(evaluate(predictions[LATENT], case.truth), "n", "mape")
         rows = [plain(found.scores, "n") | {f"{name}_clean": v for name, v in clean.items()}]
     elif case.site is None:
         rows = [plain(found.scores)]
@@ -90,7 +90,7 @@ def score(
         rows = _by_site(found.prediction, case.y, np.array(case.site))
     rows[0] |= {"weight": float(np.mean(list(fitted.weights.values())))}
     for name, mean in case.means.items():
-        rows[0] |= with_suffix(evaluate_quietly(_of_means(fitted, mean, key), mean.y), name)
+        rows[0] |= with_suffix(evaluate(_of_means(fitted, mean, key), mean.y), name)
     rows[0] |= of_fields(case, lambda support: predict(fitted, support, **asked))
     return Scored(rows, costs, predictions, {}, fitted)
 
@@ -99,7 +99,7 @@ def of_fields(case: Case, field: Callable[[Support], Prediction]) -> Scores:
     """Score what is predicted of the field on supports where it is known, by their names."""
     found: Scores = {}
     for name, (support, values) in case.fields.items():
-        found |= with_suffix(evaluate_quietly(field(support), values), name)
+        found |= with_suffix(evaluate(field(support), values), name)
     return found
 
 
@@ -125,7 +125,7 @@ def _by_site(noisy: Prediction, y: np.ndarray, site: np.ndarray) -> list[dict[st
     rows = []
     for name in dict.fromkeys(site.tolist()):
         mine = np.flatnonzero(site == name)
-        rows.append({"site": name} | plain(evaluate_quietly(noisy[mine], y[mine])))
+        rows.append({"site": name} | plain(evaluate(noisy[mine], y[mine])))
     return rows
 
 
@@ -153,7 +153,7 @@ def sample(spec: ModelSpec, case: Case, key: int, settings: dict[str, Any]) -> S
         chains = uninterrupted(sample_posterior(spec.build(), data, **asked, **settings))
     costs = {"cpu_seconds": time.process_time() - start}
     latent = predict(chains, case.support, task=case.task)
-    found = evaluate_quietly(latent, case.truth)
+    found = evaluate(latent, case.truth)
     row = {f"{name}_clean": float(found[name]) for name in ("rmse", "coverage_95", "width_95")}
     draws = _draws(chains, case.target)
     for name, values in draws.items():

@@ -6,7 +6,7 @@ import numpy as np
 
 from mrgp.data import Observations
 from mrgp.datasets import Case
-from mrgp.evaluation import evaluate_quietly
+from mrgp.evaluation import evaluate
 from mrgp.experiments.metering import metered
 from mrgp.experiments.risks import counts_about
 from mrgp.experiments.rivals import ModelSpec
@@ -37,9 +37,7 @@ def score_rule(name: str, case: Case) -> Scored:
     told = _told(case.held_out, *found.predict(case.support))
     row = _scores(told, case.y) | {"cv_rmse": found.rmse}
     for window, mean in case.means.items():
-        row |= with_suffix(
-            evaluate_quietly(_told(mean, *found.predict(mean.support)), mean.y), window
-        )
+        row |= with_suffix(evaluate(_told(mean, *found.predict(mean.support)), mean.y), window)
     return Scored([row], costs, {NOISY: told}, {})
 
 
@@ -58,10 +56,10 @@ def score_risk(spec: ModelSpec, case: Case, key: int) -> Scored:
     risk, costs = metered(lambda: spec.risk_of(case.data, (case.target, case.task), key))
     predictions = {LATENT: risk.rate(case.support)}
     predictions[NOISY] = counts_about(predictions[LATENT], case.exposure)
-    row = plain(evaluate_quietly(predictions[NOISY], case.y))
+    row = plain(evaluate(predictions[NOISY], case.y))
     if case.truth is not None:
         del row["n"]
-        clean = plain(evaluate_quietly(predictions[LATENT], case.truth), "n", "mape")
+        clean = plain(evaluate(predictions[LATENT], case.truth), "n", "mape")
         row |= {f"{name}_clean": value for name, value in clean.items()}
     return Scored([row | of_fields(case, risk.rate)], costs, predictions, {})
 
@@ -81,13 +79,13 @@ def score_failure(case: Case, error: Exception) -> Scored:
     }
     row: dict[str, Any] = _scores(told[""], case.y)
     for window, mean in case.means.items():
-        row |= with_suffix(evaluate_quietly(told[window], mean.y), window)
+        row |= with_suffix(evaluate(told[window], mean.y), window)
     row["failed"] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
     return Scored([row], {}, {NOISY: told[""]}, {})
 
 
 def _scores(told: Prediction, y: Any) -> dict[str, Any]:
-    found = evaluate_quietly(told, y)
+    found = evaluate(told, y)
     return {name: float(found[name]) for name in KEPT} | {"n": int(found["n"])}
 
 

@@ -10,6 +10,7 @@ from mrgp.plotting.calibration import (
 from mrgp.plotting.colours import FIELD_COLOURS, LINE_COLOURS, MODEL_COLOURS, SPREAD_COLOURS
 from mrgp.plotting.drawing import plot_diagram
 from mrgp.plotting.experts import plot_experts
+from mrgp.plotting.exploring import explore_prediction
 from mrgp.plotting.functions import plot_bias_map, plot_function, plot_posteriors
 from mrgp.plotting.learned import plot_fit
 from mrgp.plotting.maps import plot_data, plot_map, plot_outlines, plot_prediction
@@ -21,6 +22,7 @@ __all__ = [
     "LINE_COLOURS",
     "MODEL_COLOURS",
     "SPREAD_COLOURS",
+    "explore_prediction",
     "plot_bias_map",
     "plot_calibration",
     "plot_chains",

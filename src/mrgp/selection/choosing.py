@@ -5,20 +5,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
 
+from mrgp._cluster import Team, team
 from mrgp._types import float64
 from mrgp.checks import dependence
-from mrgp.data import Dataset, Observations
+from mrgp.data import Dataset, Observations, excerpt
 from mrgp.inference import LBFGS, Evidence, FitError, greatest_evidence
-from mrgp.inference.progress import as_progress
+from mrgp.inference.progress import Within, as_progress
 from mrgp.kernels import RBF, Kernel, Matern12, Matern32, separable
 from mrgp.models import MRDGP, MRGP, MRGPRN, plain_kernel, repeats
 from mrgp.selection.comparing import FAILURES, scores_of, split, target_of
 from mrgp.selection.counting import chosen_for_likelihoods, may_be_counts
-from mrgp.selection.sightings import covariate_names
-from mrgp.selection.trials import Trial, stretch
-from mrgp.supports import Boxes, Geometry, Polygons, Support
+from mrgp.selection.overlap import meets
+from mrgp.selection.trials import Trial
+from mrgp.supports import Boxes, Geometry, Polygons
 from mrgp.weighting import fit_weighted
 
 SAMPLE = 300
@@ -28,11 +28,10 @@ CLEAR = 3.0
 MARGIN = 1.0
 LARGEST = 1500
 WHOLE = 2500
+PLACES = 100
 NOISE_FREE = 1e-3
 BRIEF = LBFGS(max_steps=60, starts=1, candidates=0)
 SEARCH = LBFGS(max_steps=100)
-
-Corners = Float[np.ndarray, "n d"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +58,15 @@ class Choice:
 
 
 @float64
-def choose(data: Any, target: Any = None, *, key: int = 0, progress: Any = None) -> Choice:
+def choose(
+    data: Any,
+    target: Any = None,
+    *,
+    key: int = 0,
+    progress: Any = None,
+    workers: int | None = None,
+    scheduler: Any = None,
+) -> Choice:
     """Choose a model for data, and say why.
 
     `target` is the source, or pair (source, task), that is to be predicted; by default the one of
@@ -67,7 +74,8 @@ def choose(data: Any, target: Any = None, *, key: int = 0, progress: Any = None)
     sample of all sources; places that repeat in time make a network; sources of one task are tried
     for a bias and for errors they share. Where a bias is more than a line, maps are tried on values
     of the target that are held out. At the end the model and simple rules predict places that are
-    held out; where a rule is better, the first reason says so.
+    held out; where a rule is better, the first reason says so. Candidates are fitted one after
+    another, or at once by `workers` or a `scheduler` as of `compare`, with the same result.
 
     >>> import numpy as np, mrgp
     >>> x = np.linspace(0.0, 6.0, 24)[:, None]
@@ -83,8 +91,9 @@ def choose(data: Any, target: Any = None, *, key: int = 0, progress: Any = None)
         return Choice(*known)
     shown = as_progress(progress)
     shown.start("choose", 0)
-    look = _Look(data, target, key, shown)
-    recipe, weights = look.several_tasks() if len(data.tasks) > 1 else look.one_task()
+    with team(scheduler, workers, "choose: ") as everyone:
+        look = _Look(data, target, key, shown, everyone)
+        recipe, weights = look.several_tasks() if len(data.tasks) > 1 else look.one_task()
     shown.finish(type(recipe).__name__)
     return Choice(recipe, (*look.reasons, *may_be_counts(data)), weights)
 
@@ -92,8 +101,8 @@ def choose(data: Any, target: Any = None, *, key: int = 0, progress: Any = None)
 class _Look:
     """What has been seen of the data so far, and what was made of it."""
 
-    def __init__(self, data: Dataset, target: Any, key: int, progress: Any):
-        self.data, self.key, self.progress = data, key, progress
+    def __init__(self, data: Dataset, target: Any, key: int, progress: Any, everyone: Team):
+        self.data, self.key, self.progress, self.everyone = data, key, progress, everyone
         self.process = target_of(data, target)
         self.network = len(data.tasks) == 1 and repeats(data)
         self.reasons: list[str] = []
@@ -103,6 +112,10 @@ class _Look:
     def say(self, reason: str) -> None:
         self.reasons.append(reason)
         self.progress.update(len(self.reasons), reason)
+
+    def trying(self, what: str) -> Within:
+        """Return the progress of something that is tried."""
+        return Within(self.progress, what, at=len(self.reasons))
 
     def one_task(self) -> tuple[Any, str | None]:
         """Choose among models of one field, and the tree that learns maps between sources."""
@@ -148,10 +161,9 @@ class _Look:
         observed = data.dropna()
         tried = _families(observed)
         whole = MRGP(target=self.process[0], bias="affine" if len(data) > 1 else "none")
-        found = {
-            name: self.evidence(dataclasses.replace(whole, kernel=k), *observed).with_prior
-            for name, (k, _) in tried.items()
-        }
+        models = {n: dataclasses.replace(whole, kernel=k) for n, (k, _) in tried.items()}
+        weighed = self.evidences("kernel", models, *observed)
+        found = {name: evidence.with_prior for name, evidence in weighed.items()}
         usual = next(iter(found))
         ahead = {name: found[name] - found[usual] - margin for name, (_, margin) in tried.items()}
         best = max(ahead, key=lambda name: ahead[name])
@@ -164,7 +176,7 @@ class _Look:
         """Say how the model and simple rules predict places that are held out of a sample."""
         sample = self.sample(*self.data.dropna(), most=WHOLE)
         try:
-            trial = Trial.of(recipe, sample, self.process, self.key)
+            trial = Trial.of(recipe, sample, self.process, self.key, self.progress)
         except FAILURES as error:
             self.say(f"The model could not be tried beside simple rules: {error}")
             return
@@ -205,12 +217,7 @@ class _Look:
         held = np.zeros(len(order), bool)
         held[order[len(order) // 3 : 2 * len(order) // 3]] = True
         train, test = split(sample, self.process, held)
-        found = {}
-        for name, model in models.items():
-            try:
-                found[name] = scores_of(model, train, test, self.key, None)["crps"]
-            except FAILURES:
-                found[name] = np.inf
+        found = self.each("map", _foretell, (train, test, self.key), models)
         best = min(found, key=lambda name: np.nan_to_num(found[name], nan=np.inf))
         self.say(
             f"Where the middle third of a sample of {target.name} is held out, {best} predicts it"
@@ -230,9 +237,9 @@ class _Look:
             return self.kernels[process][1]
         observed = self.data[process].dropna()
         tried = _kernels(observed)
-        found = {
-            name: self.evidence(MRGP(kernel=k), observed).with_prior for name, k in tried.items()
-        }
+        models = {name: MRGP(kernel=k) for name, k in tried.items()}
+        weighed = self.evidences(f"{process[0]}, kernel", models, observed)
+        found = {name: evidence.with_prior for name, evidence in weighed.items()}
         # Sources of one world are as rough as one another, unless they say otherwise.
         known = next((name for name, _ in self.kernels.values()), "")
         usual = known if known in found else next(iter(found))
@@ -248,25 +255,39 @@ class _Look:
     def sample(self, *observed: Observations, most: int = MOST) -> Dataset:
         """Return some hundred values of each source, the same ones every time.
 
-        Of a network it is a stretch of time at all places, in which nothing is taken apart.
+        Of a network it is a stretch of time at all places, or many, with nothing taken apart.
         """
         if self.network:
-            return stretch(Dataset(observed), WHOLE)
+            return excerpt(Dataset(observed), PLACES, WHOLE, self.key)
         size = max(min(SAMPLE, most // len(observed)), most // (4 * len(observed)))
         return Dataset(observed).batch(size, self.key)
 
-    def evidence(self, model: Any, *observed: Observations, optimiser: LBFGS = BRIEF) -> Evidence:
-        """Return the log evidence of a brief exact fit to a sample, and with the log prior."""
-        return greatest_evidence(model, self.sample(*observed), optimiser, self.key)
+    def evidences(
+        self,
+        what: str,
+        models: dict[str, Any],
+        *observed: Observations,
+        optimiser: LBFGS = BRIEF,
+    ) -> dict[str, Evidence]:
+        """Return log evidences of brief exact fits to one sample, and with their log priors."""
+        return self.each(what, _weigh, (self.sample(*observed), optimiser, self.key), models)
+
+    def each(self, what: str, work: Any, shared: Any, models: dict[str, Any]) -> dict[str, Any]:
+        """Return what comes of some work with each model, by whoever is there."""
+        words = [f"{what} {n} of {len(models)} ({name})" for n, name in enumerate(models, 1)]
+        # What others do cannot be watched.
+        shown = [self.trying(text) if self.everyone.here else None for text in words]
+        found = dict(self.everyone.spread(work, shared, zip(models.values(), shown, strict=True)))
+        return {name: found[number] for number, name in enumerate(models)}
 
     def bias(self, kernel: Kernel | None, data: Dataset) -> bool:
         """Tell whether sources report the target on another scale, by the evidence."""
         plain = MRGP(kernel=kernel, target=self.process[0])
         lines = dataclasses.replace(plain, bias="affine")
         search = BRIEF if self.network else SEARCH
-        none, affine = (
-            self.evidence(model, *data.dropna(), optimiser=search) for model in (plain, lines)
-        )
+        models = {"without": plain, "with": lines}
+        weighed = self.evidences("bias, fit", models, *data.dropna(), optimiser=search)
+        none, affine = weighed.values()
         self.line = affine.alone
         gain = affine.with_prior - none.with_prior
         clear = gain > CLEAR * 2 * (len(data) - 1)
@@ -286,7 +307,10 @@ class _Look:
         count = len(self.data)
         own = MRGPRN(latents=count, kernel_f=kernel, kernel_w="constant")
         apart = [o.replace(task=o.name, units=None) for o in self.data.dropna()]
-        gain = self.evidence(own, *apart, optimiser=SEARCH).alone - self.line
+        (rival,) = self.evidences(
+            "rival", {"functions of their own": own}, *apart, optimiser=SEARCH
+        ).values()
+        gain = rival.alone - self.line
         clear = gain > CLEAR * 2 * (count - 1)
         self.say(
             f"Functions of their own {f'raise it by {gain:.1f} more' if gain > 0 else 'do not'}:"
@@ -323,7 +347,8 @@ class _Look:
             self.say(f"Shared errors were not looked for: there are {count} values.")
             return None
         try:
-            found = dependence(MRGP(kernel=kernel), self.data, key=self.key, progress=None)
+            shown = self.trying("shared errors")
+            found = dependence(MRGP(kernel=kernel), self.data, key=self.key, progress=shown)
         except FitError as error:
             self.say(f"Shared errors could not be looked for: {error}")
             return None
@@ -346,9 +371,23 @@ class _Look:
         Sources that share errors agree too well: together they seem to have no noise.
         """
         alone = self.sample(self.data[self.process].dropna())
-        found = fit_weighted(MRGP(kernel=kernel), alone, self.key, optimiser=BRIEF, progress=None)
+        shown = self.trying("noise of the target")
+        found = fit_weighted(MRGP(kernel=kernel), alone, self.key, optimiser=BRIEF, progress=shown)
         noise = found.model.observation_noise(self.process)
         return noise / float(found.scaling.scale[0]) ** 2
+
+
+def _weigh(shared: tuple[Dataset, LBFGS, int], task: tuple[Any, Within | None]) -> Evidence:
+    (sample, optimiser, key), (model, shown) = shared, task
+    return greatest_evidence(model, sample, optimiser, key, shown)
+
+
+def _foretell(shared: tuple[Dataset, Any, int], task: tuple[Any, Within | None]) -> float:
+    (train, test, key), (model, shown) = shared, task
+    try:
+        return scores_of(model, train, test, key, None, shown)["crps"]
+    except FAILURES:
+        return np.inf
 
 
 def _families(data: Dataset) -> dict[str, tuple[Kernel | None, float]]:
@@ -390,32 +429,3 @@ def _kernels(observed: Observations) -> dict[str, Kernel]:
 
 def _listed(found: dict[str, float], form: str = ".1f") -> str:
     return ", ".join(f"{value:{form}} ({name})" for name, value in found.items())
-
-
-def meets(support: Support, other: Support) -> Bool[np.ndarray, " n"]:
-    """Tell which regions see what some region of another support sees, by their bounds.
-
-    Points never coincide, and see the same where they are nearer than the spacing of the two.
-
-    >>> import mrgp
-    >>> meets(mrgp.points([[0.5], [7.0]]), mrgp.intervals([0.0, 1.0], [1.0, 2.0])).tolist()
-    [True, False]
-    """
-    # A source without covariates has none of their values, and sees the same places.
-    known = covariate_names(support)
-    columns = [d for d, name in enumerate(support.input_names) if name not in known]
-    low, high = (np.asarray(side)[:, columns] for side in support.bounds)
-    lower, upper = (np.asarray(side)[:, columns] for side in other.bounds)
-    reach = 0.5 * np.maximum(_spacing(low, high), _spacing(lower, upper))
-    # Along an input where either has width, the width says what is seen.
-    wide: Any = np.median(high - low, 0) + np.median(upper - lower, 0)
-    reach = np.where(wide > 0, 0.0, reach)
-    sides = zip(low - reach, high + reach, strict=True)
-    return np.array([np.all((lower <= b) & (upper >= a), 1).any() for a, b in sides], bool)
-
-
-def _spacing(lower: Corners, upper: Corners) -> Float[np.ndarray, " d"]:
-    """Return how far apart places would be along each input if they filled their bounds evenly."""
-    middle = 0.5 * (lower + upper)
-    count = len(np.unique(middle, axis=0))
-    return np.ptp(middle, axis=0) / count ** (1.0 / middle.shape[1])

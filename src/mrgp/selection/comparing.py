@@ -2,11 +2,12 @@
 
 import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from mrgp._cluster import team
 from mrgp.data import Dataset
 from mrgp.evaluation import BRIEF, RANKING, attempt
 from mrgp.inference import FitError
@@ -79,6 +80,8 @@ def compare(
     weights: Any = None,
     key: int = 0,
     progress: Any = "auto",
+    workers: int | None = None,
+    scheduler: Any = None,
 ) -> Comparison:
     """Cross-validate models on the same folds of one source, and rank them.
 
@@ -87,6 +90,10 @@ def compare(
     predicted with their noise, and scored; all other sources stay. `folds` is "random", "site",
     "time" or a label for each value, and `number` how many folds there are. A model that fails on
     a fold has no scores, and `failed` has the reason. `weights` is passed to `fit`.
+
+    Folds and models are fitted one after another, or at once: by so many `workers`, processes of
+    this machine with one thread each, or by those of a Dask cluster, whose `scheduler` is its
+    client or its address. Scores are the same; a worker that is lost costs the fits that it had.
 
     >>> import numpy as np, mrgp
     >>> x = np.linspace(0.0, 6.0, 24)[:, None]
@@ -105,25 +112,58 @@ def compare(
         raise TypeError(f"compare takes a Dataset as second argument; got {type(data).__name__}.")
     process = target_of(data, target)
     held = make_folds(data[process], folds, number, key)
-    shown, rows, failed = as_progress(progress), [], {}
-    splits = [split(data, process, held == fold) for fold in range(held.max() + 1)]
-    trials = list(itertools.product(enumerate(splits), named.items()))
-    shown.start("compare", len(trials))
-    for done, ((fold, (train, test)), (name, model)) in enumerate(trials, 1):
-        if name not in failed:
-            try:
-                scores = scores_of(model, train, test, key, weights)
-                rows.append({"model": name, "fold": fold} | scores)
-            except FAILURES as error:
-                failed[name] = f"fold {fold}: {error}"
-        shown.update(done, f"fold {fold}, {name}")
-    shown.finish(f"{len(splits)} folds, {len(named)} models")
-    kept = [row for row in rows if row["model"] not in failed]
+    shown, number = as_progress(progress), int(held.max()) + 1
+    tried = _Tried(data, process, held, named, key, weights)
+    found: dict[tuple[int, str], Any] = {}
+
+    def wanted() -> Iterator[tuple[int, str]]:
+        # What failed on an earlier fold has no scores, and is not tried on.
+        for fold, name in itertools.product(range(number), named):
+            if not any(isinstance(found.get((f, name)), str) for f in range(fold)):
+                yield fold, name
+
+    shown.start("compare", number * len(named))
+    with team(scheduler, workers, "compare: ") as everyone:
+        for _, (fold, name, scores) in everyone.spread(_try, tried, wanted()):
+            found[fold, name] = scores
+            shown.update(len(found), f"fold {fold}, {name}")
+    shown.finish(f"{number} folds, {len(named)} models")
+    failed: dict[str, str] = {}
+    for fold, name in sorted(found, key=lambda trial: trial[0]):
+        if isinstance(found[fold, name], str):
+            failed.setdefault(name, f"fold {fold}: {found[fold, name]}")
+    kept = [
+        {"model": name, "fold": fold} | found[fold, name]
+        for fold, name in itertools.product(range(number), named)
+        if name not in failed
+    ]
     if not kept:
         reasons = " ".join(f"{name}: {reason}" for name, reason in failed.items())
         raise ValueError(f"compare: no model could be scored. {reasons}")
     words = folds if isinstance(folds, str) else "labels"
     return Comparison(pd.DataFrame(kept), failed, by, process, words)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Tried:
+    """What all trials share: the data, which values each fold holds out, and the models."""
+
+    data: Dataset
+    process: tuple[str, str]
+    held: Any
+    models: dict[str, Any]
+    key: int
+    weights: Any
+
+
+def _try(tried: _Tried, trial: tuple[int, str]) -> tuple[int, str, dict[str, float] | str]:
+    """Return the scores of a model on a fold, or why it has none."""
+    fold, name = trial
+    train, test = split(tried.data, tried.process, tried.held == fold)
+    try:
+        return fold, name, scores_of(tried.models[name], train, test, tried.key, tried.weights)
+    except FAILURES as error:
+        return fold, name, str(error)
 
 
 def _named(models: Any) -> dict[str, Any]:
@@ -159,7 +199,9 @@ def split(data: Dataset, process: tuple[str, str], held: np.ndarray) -> tuple[Da
     return Dataset(train), data[process][np.flatnonzero(held)]
 
 
-def scores_of(model: Any, train: Dataset, test: Any, key: int, weights: Any) -> dict[str, float]:
+def scores_of(
+    model: Any, train: Dataset, test: Any, key: int, weights: Any, progress: Any = None
+) -> dict[str, float]:
     """Fit a model, predict values of a source that were held out, and score them."""
-    settings = {"key": key, "weights": weights, "progress": None}
+    settings = {"key": key, "weights": weights, "progress": progress}
     return attempt(lambda: fit_weighted(model, train, **settings), test, key).scores

@@ -4,11 +4,12 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from mrgp.data import Dataset
 from mrgp.evaluation import attempt, tabulate
-from mrgp.inference import LBFGS, Fit
+from mrgp.inference import LBFGS, Fit, Progress, Silent
+from mrgp.inference.progress import Within
 from mrgp.selection.comparing import split
 from mrgp.selection.folds import make_folds
 from mrgp.selection.rules import RULES, View
@@ -36,7 +37,9 @@ class Trial:
     simple: dict[str, float]
 
     @classmethod
-    def of(cls, recipe: Any, sample: Dataset, process: Any, key: int) -> "Trial | None":
+    def of(
+        cls, recipe: Any, sample: Dataset, process: Any, key: int, progress: Progress | None = None
+    ) -> "Trial | None":
         """Hold a quarter of the target's places out; None where there are too few of them.
 
         Of few values each quarter is held out in turn: one alone would tell little.
@@ -51,7 +54,12 @@ class Trial:
         splits = [(train, test) for train, test in splits if len(train[process]) and len(test)]
         if not splits:
             return None
-        models = [_tried(recipe, train, test, key) for train, test in splits]
+        shown = [
+            Within(progress or Silent(), f"held out, fit {turn} of {len(splits)}")
+            for turn in range(1, len(splits) + 1)
+        ]
+        tried = zip(splits, shown, strict=True)
+        models = [_tried(recipe, train, test, key, told) for (train, test), told in tried]
         rules = [_rules(train, test, process) for train, test in splits]
         simple = {name: _pooled([row[name] for row in rules]) for name in rules[0]}
         best = min(simple, key=lambda name: simple[name]["rmse"])
@@ -82,9 +90,11 @@ def _brief(recipe: Any) -> LBFGS | None:
     return BRIEF if recipe.fitted == "whole" else None
 
 
-def _tried(recipe: Any, train: Dataset, test: Any, key: int) -> dict[str, float]:
+def _tried(
+    recipe: Any, train: Dataset, test: Any, key: int, progress: Progress
+) -> dict[str, float]:
     def fit() -> Fit:
-        return fit_weighted(recipe, train, key, optimiser=_brief(recipe), progress=None)
+        return fit_weighted(recipe, train, key, optimiser=_brief(recipe), progress=progress)
 
     return attempt(fit, test, key).scores
 
@@ -98,7 +108,8 @@ def _rules(train: Dataset, test: Any, process: Any) -> dict[str, dict[str, float
 def _scores(y: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> dict[str, float]:
     sd = np.maximum(sd, 1e-9 * (1.0 + np.abs(mean).max()))
     z = (y - mean) / sd
-    crps = sd * (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / np.sqrt(np.pi))
+    density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+    crps = sd * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / np.sqrt(np.pi))
     mse = float(np.nanmean((y - mean) ** 2))
     return {"rmse": mse**0.5, "mse": mse, "crps": float(np.nanmean(crps)), "n": len(y)}
 
@@ -106,24 +117,3 @@ def _scores(y: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> dict[str, float]
 def _pooled(rows: list[dict[str, float]]) -> dict[str, float]:
     table = tabulate([{name: row[name] for name in ("rmse", "mse", "crps", "n")} for row in rows])
     return {name: table[name]["pooled"] for name in ("rmse", "crps")}
-
-
-def stretch(data: Dataset, most: int) -> Dataset:
-    """Return a stretch of time from the middle of data, with at most so many values or one time.
-
-    >>> import mrgp
-    >>> x = mrgp.points([[float(t), 1.0] for t in range(9)], inputs=("time", "x"))
-    >>> stretch(Dataset([mrgp.Observations(x, range(9))]), 3)["source"].y.tolist()
-    [3.0, 4.0, 5.0]
-    """
-    count = sum(map(len, data))
-    clock = data.supports[0].clock
-    if count <= most or clock is None:
-        return data
-    ends = [np.asarray(o.support.bounds[1])[:, clock] for o in data]
-    times = np.sort(np.concatenate(ends))
-    first = (count - most) // 2
-    low, high = times[first], times[first + most - 1]
-    inside = [np.flatnonzero((end >= low) & (end <= high)) for end in ends]
-    pairs = zip(data, inside, strict=True)
-    return Dataset([o[rows] if len(rows) else o for o, rows in pairs])

@@ -1,0 +1,82 @@
+"""Every tutorial is a notebook as well: valid, with the code of its script, and it runs."""
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from examples.test_tutorials import CLAIMS, NAMES, ROOT
+
+MADE = runpy.run_path(str(ROOT / "examples" / "_notebooks.py"))
+RUN = """
+import sys, json, warnings
+import nbclient, nbformat
+path, folder = sys.argv[1:]
+notebook = nbformat.read(path, as_version=4)
+client = nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": folder}})
+client.execute()
+nbformat.write(notebook, path)
+"""
+
+
+def code_of(notebook):
+    return ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_is_valid_and_has_the_code_of_its_script(name):
+    made = MADE["notebook"](name)
+    nbformat.validate(made)
+    script = (ROOT / "examples" / f"{name}.py").read_text()
+    first, *rest = [text for _, text in MADE["pieces"](script)]
+    setting, beginning, *others = code_of(made)
+    assert setting.startswith("QUICK = False")
+    assert others == rest
+    imports = [line for line in first.splitlines() if "import" in line and "_telling" not in line]
+    assert all(line in beginning for line in imports)
+    assert "_telling" not in beginning
+    compile(beginning, name, "exec")
+    words = "".join("".join(c["source"]) for c in made["cells"] if c["cell_type"] == "markdown")
+    assert words.startswith("# ")
+    assert "--8<--" not in words
+    assert "](" not in words
+
+
+def test_one_command_writes_them_all(tmp_path):
+    MADE["write"](tmp_path / "notebooks")
+    written = {p.stem: json.loads(p.read_text()) for p in (tmp_path / "notebooks").iterdir()}
+    assert written == {name: MADE["notebook"](name) for name in NAMES}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_runs_and_keeps_the_claims(name, tmp_path):
+    made = MADE["notebook"](name)
+    setting = next(c for c in made["cells"] if c["cell_type"] == "code")
+    setting["source"] = ["QUICK = True"]
+    last = {"cell_type": "code", "id": "found", "metadata": {}, "outputs": []}
+    last |= {"execution_count": None}
+    told = "import json\nprint(json.dumps({k: float(v) for k, v in story.found.items()}))"
+    made["cells"].append(last | {"source": told})
+    path = tmp_path / f"{name}.ipynb"
+    path.write_text(json.dumps(made))
+    # A process of its own: a running kernel and the threads of a test do not mix.
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, path, tmp_path],
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "IPYTHONDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    ran = json.loads(Path(path).read_text())
+    outputs = [o for c in ran["cells"] if c["cell_type"] == "code" for o in c["outputs"]]
+    assert any("image/png" in o.get("data", {}) for o in outputs)
+    assert not [o for o in outputs if o.get("name") == "stderr"]
+    figures = json.loads("".join(outputs[-1]["text"]))
+    broken = [claim for claim, holds in CLAIMS[name](figures).items() if not holds]
+    assert not broken, figures
