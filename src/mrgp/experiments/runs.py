@@ -77,6 +77,7 @@ def run(
         folder = Path(spare) if out is None else out / experiment.name
         store = Store(folder / "cells")
         progress.start(experiment.name, len(cells))
+        progress.update(0, f"{cells[0]}, the first")
         done, known = 0, 0
         by = (jobs, workers, scheduler)
         for cell, was_there in _work(replicates, store, by, fresh, experiment.isolated):
