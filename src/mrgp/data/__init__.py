@@ -8,6 +8,7 @@ from mrgp.data.limits import as_values, below_limit
 from mrgp.data.observations import Observations
 from mrgp.data.processes import Process, by_process, process_weights, require_processes
 from mrgp.data.scaling import Frame, Record, Records, Scaling, spread_of
+from mrgp.data.stored import Stored, require_in_memory, stored
 from mrgp.data.strays import far_values, fill_values, shown_rows
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Record",
     "Records",
     "Scaling",
+    "Stored",
     "as_key",
     "as_seed",
     "as_values",
@@ -31,8 +33,10 @@ __all__ = [
     "harmonise",
     "process_weights",
     "rename_inputs",
+    "require_in_memory",
     "require_processes",
     "shown_rows",
     "spread_of",
+    "stored",
     "stretch",
 ]

@@ -2,7 +2,7 @@
 
 import dataclasses
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jax
@@ -105,7 +105,7 @@ class Dataset:
                 " there, as points(x, covariates=frame) or from_frame(..., covariates=[...])."
             )
         field = Field.of(source, names, inputs, method)
-        return Dataset([o.replace(support=field.extend(o.support)) for o in self])
+        return Dataset([_on(o, field.extend) for o in self])
 
     @property
     def units(self) -> dict[str, str | None]:
@@ -142,7 +142,7 @@ class Dataset:
 
     def collapse(self) -> "Dataset":
         """Return the center-point view: every region replaced by its centre."""
-        return Dataset([o.replace(support=o.support.collapse()) for o in self])
+        return Dataset([_on(o, lambda support: support.collapse()) for o in self])
 
     def batch(self, size: int, key: Any = 0) -> "Dataset":
         """Draw up to `size` observed values of each process, without replacement."""
@@ -260,7 +260,8 @@ class Dataset:
     def __repr__(self) -> str:
         head = ("source", "task", "values", "missing", "support")
         rows = [head] + [
-            (o.name, o.task, str(len(o)), str((~o.observed).sum()), repr(o.support)) for o in self
+            (o.name, o.task, str(o.count + o.missing), str(o.missing), repr(o.support))
+            for o in self
         ]
         a, b, c, d, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
         lines = [f"  {r[0]:<{a}}  {r[1]:<{b}}  {r[2]:>{c}}  {r[3]:>{d}}  {r[4]}" for r in rows]
@@ -320,6 +321,12 @@ def _with_common_columns(observations: tuple[Observations, ...]) -> Iterator[Obs
         warnings.warn(f"{words} their effects.", stacklevel=4)
     for o, support in zip(observations, made, strict=True):
         yield o if support is o.support else o.replace(support=support)
+
+
+def _on(o: Observations, change: Callable[[Support], Support]) -> Observations:
+    """Change the support of a source, of rows that are stored when they are read."""
+    stored = None if o.stored is None else o.stored.moved(change)
+    return o.replace(support=change(o.support), stored=stored)
 
 
 def rename_inputs(support: Support, names: tuple[str, ...]) -> Support:

@@ -26,7 +26,8 @@ class Observations:
     `mrgp.Poisson()`. `exposure` (population, births, hours) multiplies what a region sees of the
     field, `trials` are those of a binomial. Values at or below a detection `limit`, or at or above
     an `upper_limit` (one number or one for each value), are censored: they are known only to lie
-    beyond it. The pair (name, task) identifies the process.
+    beyond it. The pair (name, task) identifies the process. Where there are more values than memory
+    holds, `stored` knows them all, and those that are here are a sample of them.
 
     >>> import mrgp
     >>> mrgp.Observations(mrgp.points([[0.0], [1.0]]), [3.0, float("nan")], task="no2", name="laqn")
@@ -45,6 +46,7 @@ class Observations:
     trials: Any = None
     limit: Any = None
     upper_limit: Any = None
+    stored: Any = None
 
     def __post_init__(self) -> None:
         self.task, self.name = str(self.task), str(self.name)
@@ -96,6 +98,16 @@ class Observations:
         """Which values are not missing."""
         return ~np.isnan(self.y)
 
+    @property
+    def count(self) -> int:
+        """How many values there are, with those that stay where they are stored."""
+        return int(self.observed.sum()) if self.stored is None else self.stored.observed
+
+    @property
+    def missing(self) -> int:
+        """How many values are missing, with those that stay where they are stored."""
+        return int((~self.observed).sum()) if self.stored is None else self.stored.missing
+
     def __len__(self) -> int:
         return len(self.y)
 
@@ -106,6 +118,8 @@ class Observations:
         # What was checked among all values is not checked again: what is a fill value among a few
         # of them may not be one among all.
         found = copy.copy(self)
+        # Rows of a sample are no longer a sample of all.
+        found.stored = None
         for name in (name for name in by_row if getattr(self, name) is not None):
             setattr(found, name, getattr(self, name)[rows])
         found._check_there(found.y)
@@ -116,18 +130,19 @@ class Observations:
         """Return a copy with some arguments changed."""
         return dataclasses.replace(self, **changes)
 
-    def joined(self, other: "Observations") -> "Observations":
-        """Return these values and then those of another of the same process."""
-        both: dict[str, Any] = {"y": np.concatenate([self.y, other.y])}
+    def joined(self, *others: "Observations") -> "Observations":
+        """Return these values and then those of others of the same process."""
+        parts = (self, *others)
+        both: dict[str, Any] = {"y": np.concatenate([part.y for part in parts])}
         for name in ("noise_variance", "exposure", "trials", "limit", "upper_limit"):
-            given = [getattr(self, name), getattr(other, name)]
-            if sum(values is None for values in given) == 1:
+            given = [getattr(part, name) for part in parts]
+            if 0 < sum(values is None for values in given) < len(parts):
                 raise ValueError(
                     f"{self.label}: {name}= is known for some of the values and not for others;"
                     " give it for all or for none."
                 )
             both[name] = None if given[0] is None else np.concatenate(given)
-        return self.replace(support=concat(self.support, other.support), **both)
+        return self.replace(support=concat(*(part.support for part in parts)), **both)
 
     def dropna(self) -> "Observations":
         """Return the observed values alone."""
@@ -208,4 +223,7 @@ class Observations:
 
     def __repr__(self) -> str:
         count = f"{self.observed.sum()} of {len(self)} values observed"
+        if self.stored is not None:
+            chunks = len(self.stored.counts)
+            count = f"{self.count:,} values in {chunks} chunks, {len(self):,} of them in memory"
         return f"Observations({self.name}, {self.task}: {count}; {self.support})"

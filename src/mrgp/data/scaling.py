@@ -121,14 +121,14 @@ class Scaling(eqx.Module):
         """Return the position of a task."""
         return self.tasks.index(task)
 
-    def record(self, observations: Observations, weight: Any = 1.0) -> Record:
-        """Centre the observed values of a process."""
+    def record(self, observations: Observations, weight: Any = 1.0, bare: bool = False) -> Record:
+        """Centre the observed values of a process; `bare` without looking for regions alike."""
         seen = observations.dropna()
         support = seen.support.shift(self.centre)
         y = seen.y - self.offset[self.index(seen.task)] * np.asarray(support.total)
         weight = np.asarray(weight, np.float64)
-        shapes = congruent(support)
-        known = lattice_of(support)
+        shapes = None if bare else congruent(support)
+        known = None if bare else lattice_of(support)
         return Record(
             support,
             y,

@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from mrgp.data import Record, Records
 from mrgp.inference.batches import Batches, batch_sizes
+from mrgp.inference.feeds import Feeds
 from mrgp.inference.journal import new_page
 from mrgp.inference.lbfgs import LBFGS, maximise
 from mrgp.inference.loop import Code, Optimum, Say, Status, run
@@ -63,14 +64,17 @@ def ascend(
     progress: Progress,
     training: Training | None = None,
     begun: Status | None = None,
+    feeds: Feeds = (),
 ) -> Optimum:
     """Maximise an objective by stochastic steps, from the start or from where training stopped.
 
     Steps run in compiled stretches; between them the bound is watched. Where it has not risen over
     a window by more than its noise, the rate is halved; after the last halving the fit has
     converged. `begun` is how the warm start ended, if there was one. Ctrl-C keeps what there is.
+    Minibatches of processes with a feed come from there, and the records that the objective has of
+    them stand for all elsewhere.
     """
-    climb = _Climb(objective, settings, seed, training)
+    climb = _Climb(objective, settings, seed, training, feeds)
     if climb.untrained:
         return climb.solved()
     if begun is not None and begun.code == "interrupted":
@@ -98,6 +102,15 @@ def sampled(records: Records, seed: int) -> Records:
     return as_arrays(tuple(_sample(r, n, rng) for r, n in zip(records, counts, strict=True)))
 
 
+def standing_for_all(objective: Objective, feeds: Feeds) -> Objective:
+    """Weight the records of stored processes, which are samples, so that they count as all do."""
+    if not any(feeds):
+        return objective
+    pairs = zip(objective.records, feeds, strict=True)
+    records = tuple(r if feed is None else feed.standing_for_all(r) for r, feed in pairs)
+    return dataclasses.replace(objective, records=records)
+
+
 def _shares(counts: list[int], total: int) -> list[int]:
     """Share rows out evenly; what small processes do not need goes to the larger ones."""
     shares = [0] * len(counts)
@@ -118,7 +131,16 @@ def _sample(record: Record, count: int, rng: np.random.Generator) -> Record:
 class _Climb:
     """A stochastic fit in progress."""
 
-    def __init__(self, objective: Objective, settings: Adam, seed: int, training: Training | None):
+    def __init__(
+        self,
+        objective: Objective,
+        settings: Adam,
+        seed: int,
+        training: Training | None,
+        feeds: Feeds = (),
+    ):
+        self.feeds = feeds or (None,) * len(objective.records)
+        objective = standing_for_all(objective, self.feeds)
         self.objective, self.settings = objective, settings
         self.seed = seed if training is None else training.seed
         sizes = tuple(map(len, objective.records))
@@ -130,8 +152,14 @@ class _Climb:
                 "Adam: batch= and a step size natural= need a bound that is a sum over rows; use"
                 ' MRGP(method="svgp").'
             )
+        self.sizes = sizes
         self.batches = Batches(tuple(map(len, objective.records)), sizes, self.seed)
-        self.size = float(sum(map(len, objective.records)))
+        self.size = float(
+            sum(
+                len(record) if feed is None else feed.count
+                for record, feed in zip(objective.records, self.feeds, strict=True)
+            )
+        )
         self.state: State = as_arrays(init(objective, settings))
         self.start = self.state.trained
         solvable = self.state.q is None or objective.frozen.explicit
@@ -208,8 +236,8 @@ class _Climb:
 
     def stretch(self, steps: int) -> Status | None:
         """Take some steps; return a status where the fit has ended."""
-        rows = self.batches.rows(self.steps, steps)
-        state, bounds = run_chunk(self.objective, self.state, as_arrays(rows), steps)
+        objective, rows = self._next(steps)
+        state, bounds = run_chunk(objective, self.state, as_arrays(rows), steps)
         bounds = np.asarray(bounds)
         leaves = jax.tree.leaves((state.trained, state.q))
         if not np.isfinite(bounds).all() or not all(np.isfinite(x).all() for x in leaves):
@@ -226,6 +254,17 @@ class _Climb:
         self.halvings, self.plateau = self.halvings + 1, len(self.bounds)
         self.state = self.state.slower()
         return None
+
+    def _next(self, steps: int) -> tuple[Objective, Sequence[Any]]:
+        """Return the records, and the rows of them, that the next steps take."""
+        rows, records = list(self.batches.rows(self.steps, steps)), list(self.objective.records)
+        for i, (feed, size) in enumerate(zip(self.feeds, self.sizes, strict=True)):
+            if feed is not None:
+                records[i] = as_arrays(feed.take(self.steps * size, steps * size))
+                rows[i] = np.arange(steps * size, dtype=np.int32).reshape(steps, size)
+        if not any(self.feeds):
+            return self.objective, rows
+        return dataclasses.replace(self.objective, records=tuple(records)), rows
 
     def _rising(self) -> bool:
         """Tell whether the bound rose over the last two windows by more than its noise."""

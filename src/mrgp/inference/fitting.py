@@ -7,7 +7,7 @@ import numpy as np
 
 from mrgp._compiled import make_room
 from mrgp._types import float64
-from mrgp.data import Dataset, Observations, harmonise
+from mrgp.data import Dataset, Observations, harmonise, require_in_memory
 from mrgp.inference.coordinate import with_settled_q
 from mrgp.inference.finishing import finished
 from mrgp.inference.fits import Fit
@@ -42,6 +42,8 @@ def fit_problem(
     """
     make_room()
     shown = as_progress(progress)
+    if problem.recipe.fitted != "whole":
+        require_in_memory(problem.data)
     if problem.recipe.fitted == "parts":
         return fit_parts(problem, optimiser, shown, throw, reuse)
     by = fit_blocks if problem.recipe.fitted == "blocks" else fit_whole
@@ -104,6 +106,7 @@ def condition(fit: Fit, data: Dataset) -> Fit:
 
 def _with_data(fit: Fit, data: Dataset, go_on: bool = False) -> Fit:
     """Return the parameters of a fit with other data, whose first rows may be its own."""
+    require_in_memory(data)
     problem = fit.problem(data)
     model = conditioned_model(problem, fit.model)
     linear = model.linear if go_on else None

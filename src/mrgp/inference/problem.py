@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 
 from mrgp._types import float64
-from mrgp.data import Dataset, Frame, Records, Scaling, as_seed, excerpt
+from mrgp.data import (
+    Dataset,
+    Frame,
+    Records,
+    Scaling,
+    as_seed,
+    excerpt,
+    require_in_memory,
+)
+from mrgp.inference.feeds import Feeds, feeds_of
 from mrgp.inference.objectives import Objective
 from mrgp.models import Model, Process, Recipe, Weights
 
@@ -37,9 +46,15 @@ class Problem:
         data: Dataset,
         weights: Mapping[Any, float] | None = None,
         key: Any = 0,
+        stored: bool = False,
     ) -> "Problem":
-        """Measure data as a recipe sees them, with composite weights by source or process."""
+        """Measure data as a recipe sees them, with composite weights by source or process.
+
+        Rows that are `stored` are for those who read them; others refuse them.
+        """
         check_recipe(recipe, weights)
+        if not stored:
+            require_in_memory(data)
         seen = recipe.view(data)
         if recipe.fitted == "parts":
             # A recipe may leave sources out.
@@ -63,6 +78,11 @@ class Problem:
     def count(self) -> int:
         """The number of observed values."""
         return sum(len(record) for record in self.records)
+
+    @property
+    def feeds(self) -> Feeds:
+        """The rows of each process that stay where they are stored, as a stream."""
+        return feeds_of(self.seen, self.scaling, self.weights, self.key)
 
     @property
     def log_unit(self) -> float:

@@ -22,4 +22,4 @@ def checksum_of(data: Dataset) -> int:
 
 def counts_of(data: Dataset) -> dict[tuple[str, str], tuple[int, int]]:
     """Return how many values of each process are observed, and how many missing."""
-    return {o.process: (int(o.observed.sum()), int((~o.observed).sum())) for o in data}
+    return {o.process: (o.count, o.missing) for o in data}

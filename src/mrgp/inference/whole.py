@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mrgp._types import to_numpy
+from mrgp.data import require_in_memory
 from mrgp.gp import Markov
 from mrgp.inference.ascent import Training, ascend, warm_start
 from mrgp.inference.finishing import finished
@@ -47,6 +48,8 @@ def optimise_whole(
     training: Training | None = None,
 ) -> Optimum:
     """Maximise an objective from its start, or from where training stopped."""
+    if not (target.has_q and isinstance(settings, Adam)):
+        require_in_memory(problem.seen)
     if target.model(target.start).approximate is not None:
         if not isinstance(settings, LBFGS):
             raise ValueError(
@@ -70,7 +73,7 @@ def optimise_whole(
     begun = None
     if training is None and settings.warm_start and target.has_q:
         target, begun = warm_start(target, problem.log_unit, problem.key, progress)
-    return ascend(target, settings, problem.key, progress, training, begun)
+    return ascend(target, settings, problem.key, progress, training, begun, problem.feeds)
 
 
 def begin_with_some(

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from mrgp.data import Observations
+from mrgp.data import Observations, stored
 from mrgp.io import columns, geography
 from mrgp.io.columns import WHERE, as_list, is_several, order_of
 from mrgp.io.quantities import restore
 from mrgp.io.sides import support_of, within
+from mrgp.io.unread import is_table, partition, stays
 from mrgp.prediction import Prediction
 from mrgp.supports import Kind, Side, Support, polygons, product, same_turn, with_rows
 
@@ -43,6 +44,7 @@ def from_frame(
     spacing: float | None = None,
     space: Any = None,
     covariates: Any = None,
+    lazy: bool | None = None,
 ) -> Any:
     """Read observations from the columns of a pandas or geopandas frame.
 
@@ -71,6 +73,9 @@ def from_frame(
     (numbers or columns) may then be lists too, or mappings by column. Without `y`
     the support alone comes back, to predict on.
 
+    Of a Dask DataFrame a sample is read, and the others stay where they are stored until
+    `MRGP(method="svgp")` asks for them, part by part; `lazy=False` reads everything.
+
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"date": pd.to_datetime(["2018-06-18 00:00", "2018-06-18 01:00"])})
     >>> frame = frame.assign(until=frame["date"] + pd.Timedelta("1h"), no2=[7.5, 5.9])
@@ -79,6 +84,9 @@ def from_frame(
     >>> from_frame(frame, y="no2", start="date", end="until").support
     Boxes(2 means: date 2018-06-18T00:00 to 2018-06-18T02:00, width 1 h)
     """
+    if lazy or is_table(frame):
+        given = {k: v for k, v in locals().items() if k not in ("frame", "lazy")}
+        return _of_table(frame, lazy, given)
     points, starts, ends = as_list(x), as_list(start), as_list(end)
     several = is_several(y)
     y = as_list(y) if several else y
@@ -120,6 +128,29 @@ def from_frame(
         values = columns.values(frame, column)
         made.append(Observations(support, values, name=name or "source", **given))
     return tuple(made) if several else made[0]
+
+
+def _of_table(frame: Any, lazy: bool | None, given: dict[str, Any]) -> Any:
+    """Read a Dask DataFrame at once, or a sample of it, and leave the others where they are."""
+    if not stays(None, is_table(frame), lazy, WHERE):
+        return from_frame(frame.compute(), **given)
+    for argument, what in (("geometry", "shapes"), ("covariates", "covariates of rows")):
+        if given[argument] is not None:
+            raise ValueError(
+                f"{WHERE}: {what} are read at once. Give lazy=False, or leave {argument}= out."
+            )
+    if given["y"] is None or is_several(given["y"]):
+        raise ValueError(
+            f"{WHERE}: a table that is read part by part has one column of values, y=; got"
+            f" {given['y']!r}. Read several one by one, or give lazy=False."
+        )
+
+    def read(number: int) -> Any:
+        part = partition(frame, number)
+        return len(part) if part[given["y"]].isna().all() else from_frame(part, **given)
+
+    columns.column_of(frame, given["y"])
+    return stored(read, frame.npartitions)
 
 
 def to_frame(item: Observations | Prediction, level: float = 0.95) -> Any:

@@ -1,18 +1,20 @@
 """Gridded data in and out: xarray."""
 
+import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from mrgp.data import Observations
+from mrgp.data import Observations, stored
 from mrgp.io import geography
 from mrgp.io.columns import as_list, order_of
 from mrgp.io.quantities import check_time_unit, restore, wall_clock
 from mrgp.io.sides import cells_along, cells_at, centres_within, support_of, tensor, within
+from mrgp.io.unread import blocks, loaded, stays
 from mrgp.prediction import Prediction
-from mrgp.supports import Boxes, Kind, Points, Side
+from mrgp.supports import Boxes, Kind, Points, Side, Support
 
 WHERE = "from_grid"
 GEOGRAPHIC = {
@@ -43,6 +45,7 @@ def from_grid(
     kind: Kind = "mean",
     time_unit: str = "h",
     space: Any = None,
+    lazy: bool | None = None,
 ) -> Any:
     """Read observations from an xarray DataArray, or a variable of a Dataset; NaN is missing.
 
@@ -63,6 +66,10 @@ def from_grid(
     makes one an input. A Dataset of coordinates alone gives the support, to predict on. `space` is
     as in `from_frame`.
 
+    Of arrays backed by Dask that have more than a million values (or with `lazy=True`), a sample is
+    read, and the others stay where they are stored until `MRGP(method="svgp")` asks for them, chunk
+    by chunk. `lazy=False` reads everything.
+
     >>> import numpy as np, xarray as xr
     >>> grid = xr.DataArray(np.ones((2, 3)), {"y": [3.0, 1.0], "x": [0.0, 1.0, 2.0]}, name="no2")
     >>> from_grid(grid)
@@ -72,24 +79,46 @@ def from_grid(
     grid = _select(array, variable)
     given = {"bounds": bounds, "width": width, "instant": instant, "crs": crs}
     along, names, dims = cells_of(array, grid, dims, inputs, time_unit=time_unit, **given)
-    cells = np.indices([len(side.lower) for side in along]).reshape(len(along), -1)
-    rows = [side.take(which) for side, which in zip(along, cells, strict=True)]
-    support = within(support_of(rows, kind, names), space, WHERE)
-    if hasattr(grid, "data_vars"):
-        return support
+    size = math.prod(len(side.lower) for side in along)
     cellwise = {"noise_variance": noise_variance, "exposure": exposure, "trials": trials}
-    beside = {key: _cellwise(key, given, array, grid, dims) for key, given in cellwise.items()}
-    return Observations(
-        support,
-        _flatten(grid, dims),
-        task=task or str(grid.name or "value"),
-        name=name or "source",
-        likelihood=likelihood,
-        limit=limit,
-        upper_limit=upper_limit,
-        **beside,
-        units=grid.attrs.get("units") if units is None else units,
-    )
+    beside = {key: _cellwise(key, given, array, grid) for key, given in cellwise.items()}
+
+    def cells(block: Sequence[slice]) -> Support:
+        """Return the support of the cells in some stretch along each input."""
+        some = [
+            side.take(np.arange(len(side.lower))[s]) for side, s in zip(along, block, strict=True)
+        ]
+        index = np.indices([len(side.lower) for side in some]).reshape(len(some), -1)
+        rows = [side.take(which) for side, which in zip(some, index, strict=True)]
+        return within(support_of(rows, kind, names), space, WHERE)
+
+    def read(block: Sequence[slice], part_of_more: bool = False) -> Observations | int:
+        part = dict(zip(dims, block, strict=True))
+        values = _flatten(loaded(grid, part), dims)
+        if part_of_more and np.isnan(values).all():
+            return len(values)
+        return Observations(
+            cells(block),
+            values,
+            task=task or str(grid.name or "value"),
+            name=name or "source",
+            likelihood=likelihood,
+            limit=limit,
+            upper_limit=upper_limit,
+            **{
+                key: _flatten(loaded(given, part), dims) if hasattr(given, "dims") else given
+                for key, given in beside.items()
+            },
+            units=grid.attrs.get("units") if units is None else units,
+        )
+
+    everything = [slice(None)] * len(dims)
+    if hasattr(grid, "data_vars"):
+        return cells(everything)
+    if not stays(size, grid.chunks is not None, lazy, WHERE):
+        return read(everything)
+    parts = blocks(grid, dims)
+    return stored(lambda chunk: read(parts[chunk], part_of_more=True), len(parts))
 
 
 def cells_of(
@@ -278,8 +307,8 @@ def _flatten(values: Any, dims: list[str]) -> np.ndarray:
     return values.transpose(*dims).to_numpy().ravel()
 
 
-def _cellwise(what: str, given: Any, array: Any, grid: Any, dims: list[str]) -> Any:
-    """Return noise variances, say, in the order of the regions, or one number for all."""
+def _cellwise(what: str, given: Any, array: Any, grid: Any) -> Any:
+    """Return noise variances, say, as an array like the grid, or one number for all."""
     import xarray as xr
 
     if isinstance(given, str):
@@ -291,7 +320,7 @@ def _cellwise(what: str, given: Any, array: Any, grid: Any, dims: list[str]) -> 
             )
         given = array[given]
     if isinstance(given, xr.DataArray) and given.ndim:
-        return _flatten(_aligned(what, given, grid), dims)
+        return _aligned(what, given, grid)
     if given is None or np.ndim(given) < 2:
         return given
     if np.shape(given) != grid.shape:
@@ -299,7 +328,7 @@ def _cellwise(what: str, given: Any, array: Any, grid: Any, dims: list[str]) -> 
             f"{WHERE}: {what}= needs the shape of the grid, {grid.shape} along"
             f" {[str(d) for d in grid.dims]}; got {np.shape(given)}."
         )
-    return _flatten(xr.DataArray(given, dims=grid.dims), dims)
+    return xr.DataArray(given, dims=grid.dims)
 
 
 def _aligned(what: str, noise: Any, grid: Any) -> Any:

@@ -259,7 +259,7 @@ class MRGP(PlainRecipe):
 
     def goes_by_minibatches(self, data: Dataset) -> bool:
         """Tell whether a fit is trained on minibatches of these data."""
-        count = sum(int(o.observed.sum()) for o in data)
+        count = sum(o.count for o in data)
         return self.method == "svgp" or (self.method == "auto" and count > COLLAPSED_LIMIT)
 
     def _solver(self, data: Dataset, scaling: Scaling, kernel: Kernel, key: Any) -> Solver:
@@ -271,12 +271,15 @@ class MRGP(PlainRecipe):
                 ' method="exact" or "collapsed" for others.'
             )
         wanted = self.method == "markov"
-        if wanted or (self.method == "auto" and self.inducing is None and gaussian):
+        here = all(o.stored is None for o in data)
+        if wanted or (self.method == "auto" and self.inducing is None and gaussian and here):
             placed = (self.inducing, scaling.centre, as_seed(key))
             along = along_time((kernel,), data, self.quadrature, wanted, *placed)
             if along is not None:
                 return along
-        small = self.inducing is None and exact_is_cheap(data, unwrap(kernel), self.quadrature)
+        small = (
+            here and self.inducing is None and exact_is_cheap(data, unwrap(kernel), self.quadrature)
+        )
         if self.method == "exact" or (self.method == "auto" and small):
             return Exact((kernel,), rule=self.quadrature)
         supports = tuple(o.dropna().support.shift(scaling.centre) for o in data)

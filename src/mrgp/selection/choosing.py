@@ -9,7 +9,7 @@ import numpy as np
 from mrgp._cluster import Team, team
 from mrgp._types import float64
 from mrgp.checks import dependence
-from mrgp.data import Dataset, Observations, excerpt
+from mrgp.data import Dataset, Observations, excerpt, require_in_memory
 from mrgp.inference import LBFGS, Evidence, FitError, greatest_evidence
 from mrgp.inference.progress import Within, as_progress
 from mrgp.kernels import RBF, Kernel, Matern12, Matern32, separable
@@ -86,6 +86,7 @@ def choose(
     """
     if not isinstance(data, Dataset):
         raise TypeError(f"choose takes a Dataset; got {type(data).__name__}.")
+    require_in_memory(data)
     known = chosen_for_likelihoods(data)
     if known is not None:
         return Choice(*known)

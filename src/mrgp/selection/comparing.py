@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mrgp._cluster import team
-from mrgp.data import Dataset
+from mrgp.data import Dataset, require_in_memory
 from mrgp.evaluation import BRIEF, RANKING, attempt
 from mrgp.inference import FitError
 from mrgp.inference.progress import as_progress
@@ -110,6 +110,7 @@ def compare(
         raise ValueError(f"compare: by= is one of {RANKING}; got {by!r}.")
     if not isinstance(data, Dataset):
         raise TypeError(f"compare takes a Dataset as second argument; got {type(data).__name__}.")
+    require_in_memory(data)
     process = target_of(data, target)
     held = make_folds(data[process], folds, number, key)
     shown, number = as_progress(progress), int(held.max()) + 1

@@ -160,7 +160,7 @@ def _weighted(
     """
     kept = hyperparameters == "keep"
     if not isinstance(weights, str):
-        problem = Problem.of(recipe, data, weights, key)
+        problem = Problem.of(recipe, data, weights, key, stored=not kept)
         if not kept:
             return problem, None
         return problem, alone_optimum(problem.weighted(None), as_progress(progress), "fit")
