@@ -22,6 +22,7 @@ NAMES = (
     "network_step",
     "small_loop",
     "svgp_scale",
+    "stored_rows",
     "counts",
     "predict_million",
     "map_killed",
