@@ -9,7 +9,7 @@ import pytest
 import mrgp
 from mrgp.report import write_report
 from mrgp.report.backdrop import backdrop, extent_of
-from mrgp.report.headline import beside_rules, title_of
+from mrgp.report.headline import _when, beside_rules, title_of
 from mrgp.report.layout import Grid, Layout, default_grid
 from mrgp.report.legal import LIMITS, limits_for
 from mrgp.report.periods import Clock, spans
@@ -66,6 +66,38 @@ def test_days_of_a_zone_are_its_own():
     found = spans(clock("2004-06-01T04:00", 2.0, 3600.0)._replace(axis=axis), "no2")[0]
     assert found.names == ["2004-06-01", "2004-06-02"]
     assert found.ends[0][0] == pd.Timestamp("2004-06-01T04:00", tz="UTC").timestamp()
+
+
+@pytest.mark.parametrize("zone", ["Africa/Cairo", "America/Santiago", "America/Havana"])
+def test_days_begin_where_midnight_is_skipped_or_comes_twice(zone):
+    axis = Axis("time", 0.0, 3600.0, "h", zone)
+    year = clock("2024-01-02", 363.0, 3600.0)._replace(axis=axis)
+    lengths = np.diff([end for span in spans(year, "no2")[:1] for end in span.ends])
+    assert set(lengths.ravel()) <= {23 * 3600.0, DAY, 25 * 3600.0}
+
+
+def test_a_day_without_its_midnight_has_23_hours():
+    axis = Axis("time", 0.0, 3600.0, "h", "Africa/Cairo")
+    days = clock("2024-04-24T22:00", 3.0, 3600.0)._replace(axis=axis)
+    assert [(end - start) / 3600 for start, end in spans(days, "no2")[0].ends] == [24, 23, 24]
+
+
+def test_eight_hours_begin_at_the_same_hours_after_a_clock_change():
+    axis = Axis("time", 0.0, 3600.0, "h", "Europe/London")
+    days = clock("2022-03-25", 5.0, 3600.0)._replace(axis=axis)
+    eights = next(span for span in spans(days, "o3") if span.over == "8 hours")
+    assert {name[-5:] for name in eights.names} == {"00:00", "08:00", "16:00"}
+
+
+def test_a_window_that_ends_at_midnight_ends_the_day_before():
+    days = pd.DataFrame({"start": pd.date_range("2022-01-01", periods=31, freq="D"), "y": 1.0})
+    days = days.assign(end=days["start"] + pd.Timedelta("1D"), lon=0.1, lat=51.0)
+    units = {"inputs": ["lon", "lat", "time"], "crs": "EPSG:4326"}
+    seen = mrgp.from_frame(days, ["lon", "lat"], "y", start="start", end="end", **units)
+    layout = Layout(seen.support.input_names, seen.support.axes, (0, 1), 2, ())
+    assert _when([seen], layout) == "1 to 31 January 2022"
+    at = mrgp.from_frame(days, ["lon", "lat", "end"], "y", crs="EPSG:4326")
+    assert _when([at], layout) == "2 January to 1 February 2022"
 
 
 def test_limits_are_by_unit():
