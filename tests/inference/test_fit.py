@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mrgp
-from mrgp.inference import finishing, lbfgs, progress, whole
+from mrgp.inference import finishing, greatest_evidence, lbfgs, progress, whole
 from mrgp.parameters import partition
 
 
@@ -81,6 +81,13 @@ def test_ctrl_c_keeps_the_best_parameters_so_far():
     with jax.enable_x64(True):
         assert float(f(partition(fit.model)[0])) > float(f(f.start))
     assert np.all(np.isfinite(mrgp.predict(fit, mrgp.points([[1.0]])).mean))
+
+
+def test_ctrl_c_on_a_part_of_the_data_leaves_no_evidence(monkeypatch):
+    monkeypatch.setattr(whole, "MUCH", 0.0)
+    monkeypatch.setattr(whole, "SAMPLE", 8)
+    found = greatest_evidence(mrgp.MRGP(), data(), mrgp.LBFGS(), progress=StopAtStep(1))
+    assert found == (-np.inf, -np.inf)
 
 
 def test_more_starts_never_end_lower():

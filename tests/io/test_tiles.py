@@ -17,6 +17,7 @@ import xarray as xr
 import mrgp
 import zoo
 from mrgp.cli import command
+from mrgp.cli import tiled as tiled_maps
 from mrgp.inference import Silent
 from mrgp.io import stores
 from mrgp.io.tiles import spans, tile_shape, tiling_of
@@ -251,6 +252,15 @@ def test_mistakes_with_maps_are_told(arguments, text, city, workplace, capsys):
     (workplace / "full.zarr").mkdir()
     assert command(["predict", str(city.fit), *arguments]) == 1
     assert text in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_picture_of_a_map_made_in_tiles_is_refused(city, workplace, monkeypatch, capsys):
+    monkeypatch.setattr(tiled_maps, "MOST_PLACES", 10)
+    arguments = ["--grid", GRID, "-o", "m.nc", "--picture", "m.png"]
+    assert command(["predict", str(city.fit), *arguments]) == 1
+    text = " ".join(capsys.readouterr().err.split())
+    assert "--picture draws maps that are made in one piece; a grid of " in text
+    assert not (workplace / "m.nc").exists()
 
 
 def test_without_dask_the_extra_is_named(monkeypatch, plane):
