@@ -7,12 +7,14 @@ import pandas as pd
 import pytest
 
 import mrgp
+from mrgp.cli import saved
 from mrgp.report import write_report
 from mrgp.report.backdrop import backdrop, extent_of
 from mrgp.report.headline import _when, beside_rules, title_of
 from mrgp.report.layout import Grid, Layout, default_grid
 from mrgp.report.legal import LIMITS, limits_for
 from mrgp.report.periods import Clock, spans
+from mrgp.report.sites import book_of
 from mrgp.supports import Axis
 
 DAY = 86400.0
@@ -135,6 +137,43 @@ def test_a_table_of_sites_needs_places_and_names(fits, plotly, tmp_path):
     with pytest.raises(ValueError, match="needs a column of names"):
         write_report(fits.coast, path, grid=fits.coast_grid, sites=places)
     assert not path.exists()
+
+
+INPUTS = 'inputs = ["lon", "lat", "time"]\n'
+SITES = """
+[sources.sites]
+file = "sites.csv"
+y = "no2"
+x = ["northing", "easting", "time"]
+crs = "EPSG:27700"
+"""
+CELLS = """
+[sources.cells]
+file = "cells.csv"
+y = "no2"
+x = ["time"]
+start = ["lon_min", "lat_min"]
+end = ["lon_max", "lat_max"]
+crs = "EPSG:4326"
+"""
+
+
+def test_names_beside_a_fit_are_of_places_in_degrees_and_of_no_cells(fits, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fit.mrgp.toml").write_text(INPUTS + SITES + CELLS)
+    day = "2022-02-19"
+    (tmp_path / "sites.csv").write_text(
+        f"site,time,northing,easting,no2\nA,{day},180000,530000,1\nA,{day},180000,530000,2\n"
+    )
+    (tmp_path / "cells.csv").write_text(
+        f"id,time,lon_min,lon_max,lat_min,lat_max,no2\n7,{day},0,1,51,52,3\n"
+    )
+    layout = Layout.of(fits.london)
+    places, names = book_of(saved.sites_beside(tmp_path / "fit.mrgp", fits.london), layout)
+    assert names == ["A"]
+    np.testing.assert_allclose(places, [[-0.1285, 51.5037]], atol=1e-3)
+    (tmp_path / "fit.mrgp.toml").write_text(INPUTS + CELLS)
+    assert saved.sites_beside(tmp_path / "fit.mrgp", fits.london) is None
 
 
 def test_values_with_an_exposure_are_drawn_as_rates(plotly, tmp_path):
