@@ -6,7 +6,9 @@ import os
 import signal
 import threading
 import time
+import warnings
 
+import distributed
 import numpy as np
 import pytest
 import xarray as xr
@@ -14,7 +16,7 @@ import xarray as xr
 import mrgp
 import zoo
 from mrgp import _cluster, experiments
-from mrgp._cluster import Alone, team
+from mrgp._cluster import Alone, Cluster, team
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +94,31 @@ def test_a_lost_worker_costs_its_tasks_alone(cluster):
 
 
 @pytest.mark.thorough
+def plus(shared, task):
+    return len(shared) + task
+
+
+def test_workers_that_come_later_have_tasks_too_and_much_that_is_shared_is_no_warning():
+    asked = []
+    tasks = (asked.append(i) or i for i in range(20))
+    settings = {"threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with (
+        warnings.catch_warnings(record=True) as told,
+        distributed.LocalCluster(n_workers=1, **settings) as own,
+        distributed.Client(own, set_as_default=False) as client,
+    ):
+        warnings.simplefilter("always")
+        found = Cluster(client).spread(plus, np.zeros(2_000_000), tasks)
+        first = next(found)
+        assert len(asked) == 3
+        own.scale(3)
+        client.wait_for_workers(3, timeout=60)
+        second = next(found)
+        assert len(asked) == 8
+        assert sorted([first, second, *found]) == [(i, 2_000_000 + i) for i in range(20)]
+    assert not [one for one in told if "large graph" in str(one.message)]
+
+
 def test_an_error_of_a_task_comes_back_as_it_is(cluster):
     with team(cluster) as everyone, pytest.raises(ValueError, match="task 0 is wrong"):
         list(everyone.spread(failing, None, [0]))

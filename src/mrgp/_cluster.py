@@ -1,9 +1,11 @@
 """Many tasks at once: in this process, in processes of this machine, or on a cluster of Dask."""
 
 import contextlib
+import itertools
 import logging
 import os
 import uuid
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -68,21 +70,24 @@ class Cluster:
         from distributed import as_completed
 
         # A task of its own, not scattered: what is lost with a worker can be had again.
-        held = self.client.submit(_hold, shared, key=_key("shared"), pure=False)
+        with warnings.catch_warnings():
+            # It has to be sent once, however large it is.
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            held = self.client.submit(_hold, shared, key=_key("shared"), pure=False)
         left, begun = iter(enumerate(tasks)), {}
         running = as_completed([], loop=self.client.loop)
 
         def begin() -> None:
-            for number, task in left:
+            # Workers come and go.
+            most = AHEAD * max(1, sum(self.client.nthreads().values()))
+            for number, task in itertools.islice(left, max(0, most - len(begun))):
                 key = _key(f"task-{number}")
                 future = self.client.submit(work, held, task, key=key, pure=False)
                 begun[future] = number
                 running.add(future)
-                return
 
         try:
-            for _ in range(AHEAD * max(1, sum(self.client.nthreads().values()))):
-                begin()
+            begin()
             for future in running:
                 number, found = begun.pop(future), _result(future)
                 future.release()

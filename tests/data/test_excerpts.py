@@ -1,9 +1,10 @@
 """Parts of the data in which places and times are whole."""
 
 import numpy as np
+import pytest
 
 import mrgp
-from mrgp.data import excerpt
+from mrgp.data import excerpt, stretch
 
 INPUTS = ("time", "east", "north")
 
@@ -55,3 +56,12 @@ def test_other_draws_are_other_places():
     first, again, other = (excerpt(data, 10, 10_000, key)["sites"].y for key in (0, 0, 1))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("most", [50, 100, 150, 250, 899])
+def test_a_stretch_has_at_most_so_many_values_or_one_time(most):
+    x = np.array([[float(t), float(p), 0.0] for t in range(9) for p in range(100)])
+    seen = mrgp.Observations(mrgp.points(x, inputs=INPUTS), x[:, 0], name="sites")
+    (found,) = stretch(mrgp.Dataset([seen]), most)
+    assert len(found) == max(100, most // 100 * 100)
+    assert found.y.min() > 0 or len(found) == 800

@@ -30,3 +30,12 @@ def test_the_table_has_a_row_for_each_quantity_and_model():
     header, rows = exponents_table(found)
     assert header == ["grows with", "sizes", "model", "cpu_seconds"]
     assert rows == [["values", "10 to 1000", "mr-gp", "1.00 (1.00)"]]
+
+
+def test_sizes_and_costs_without_logarithms_are_left_out():
+    def law(size):
+        return {0: 1.0, 1: np.nan, 2: -1.0, 3: np.inf}.get(size, 3.0 * size)
+
+    found = exponents(measured(law, (0, 1, 2, 3, 10, 100)), ["cpu_seconds"])
+    fitted = found["values"]["mr-gp"]["cpu_seconds"]
+    assert fitted == {"overall": 1.0, "last": 1.0, "from": 10, "to": 100}

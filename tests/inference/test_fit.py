@@ -1,5 +1,6 @@
 """Fits as values: status, history, interruption, starts, failures, and how often they compile."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import jax
@@ -7,7 +8,8 @@ import numpy as np
 import pytest
 
 import mrgp
-from mrgp.inference import finishing, lbfgs, progress, whole
+from mrgp.cli.app import _ask
+from mrgp.inference import finishing, greatest_evidence, lbfgs, progress, whole
 from mrgp.parameters import partition
 
 
@@ -81,6 +83,13 @@ def test_ctrl_c_keeps_the_best_parameters_so_far():
     with jax.enable_x64(True):
         assert float(f(partition(fit.model)[0])) > float(f(f.start))
     assert np.all(np.isfinite(mrgp.predict(fit, mrgp.points([[1.0]])).mean))
+
+
+def test_ctrl_c_on_a_part_of_the_data_leaves_no_evidence(monkeypatch):
+    monkeypatch.setattr(whole, "MUCH", 0.0)
+    monkeypatch.setattr(whole, "SAMPLE", 8)
+    found = greatest_evidence(mrgp.MRGP(), data(), mrgp.LBFGS(), progress=StopAtStep(1))
+    assert found == (-np.inf, -np.inf)
 
 
 def test_more_starts_never_end_lower():
@@ -190,6 +199,38 @@ def test_lines_are_written_every_few_seconds_and_at_the_end(monkeypatch, capsys)
     assert (
         capsys.readouterr().err == "fit: step 1\nfit: step 3, at most 1 min 21 s left\nfit: done\n"
     )
+
+
+def test_the_time_left_does_not_count_steps_that_were_skipped(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    pace = progress.Pace(400)
+    told = []
+    # The first start ends after four steps of two hundred, each of which takes a second.
+    for clock.now, step in enumerate((1, 2, 3, 4, 201, 202, 203)):
+        told.append(pace.left(step))
+    assert told[3:] == [
+        ", at most 6 min 36 s left",
+        "",
+        ", at most 3 min 18 s left",
+        ", at most 3 min 17 s left",
+    ]
+    # Steps that are told by tens are skipped by nobody.
+    pace, told = progress.Pace(100), []
+    for clock.now, step in ((0, 1), (9, 10), (19, 20), (29, 30)):
+        told.append(pace.left(step))
+    assert told[-1] == ", at most 1 min 10 s left"
+
+
+def test_a_person_who_is_asked_is_not_disturbed(monkeypatch, capsys):
+    def think(*_, **__):
+        progress.time.sleep(0.5)
+        return "2"
+
+    monkeypatch.setattr("typer.prompt", think)
+    with progress.Beat(0.1):
+        assert _ask(Path("a.csv"), ["no2", "pm10"], "no2") == "pm10"
+    assert "so far" not in capsys.readouterr().err
 
 
 def test_silence_is_broken_with_what_is_being_done(capsys):

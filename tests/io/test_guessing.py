@@ -252,6 +252,29 @@ def test_kinds_of_places_are_covariates(tmp_path, name, active):
         assert "a grid has one, as site_type=park" in text
 
 
+@pytest.mark.parametrize(
+    ("header", "inputs", "y"),
+    [("time,x,y", ["time"], "y"), ("time,x,y,no2", ["x", "y", "time"], "no2")],
+)
+def test_x_and_y_are_places_where_another_column_has_the_values(tmp_path, header, inputs, y):
+    row = ",".join(f"{n}.5" for n in range(header.count(",")))
+    config = tomllib.loads(guess_of(tmp_path, f"{header}\n{FIRST},{row}\n"))
+    assert (config["inputs"], config["sources"]["s"]["y"]) == (inputs, y)
+
+
+def guess_of(folder, text, **wanted):
+    (folder / "s.csv").write_text(text)
+    return guess([folder / "s.csv"], folder, **wanted)
+
+
+def test_values_that_are_in_no_file_are_refused(tmp_path):
+    text = "site_id,lon,lat,no2,pm10\n1,0.0,51.4,3.5,7\n"
+    assert 'y = "pm10"' in guess_of(tmp_path, text, wanted=["pm10"])
+    told = r"--value 'pm1O' is no column or variable of numbers in .*s\.csv; there are no2, pm10\."
+    with pytest.raises(ConfigError, match=f"{told} Did you mean 'pm10'"):
+        guess_of(tmp_path, text, wanted=["pm1O"])
+
+
 def test_several_columns_are_asked_for_or_listed(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "w.csv").write_text("lon,lat,rain,wind\n0.0,51.4,3.5,7\n0.1,51.5,0.5,8\n")

@@ -17,7 +17,8 @@ import xarray as xr
 import mrgp
 import zoo
 from mrgp.cli import command
-from mrgp.inference import Silent
+from mrgp.cli import tiled as tiled_maps
+from mrgp.inference import Lines, Silent
 from mrgp.io import stores
 from mrgp.io.tiles import spans, tile_shape, tiling_of
 
@@ -156,12 +157,12 @@ class Stopping:
             yield number, work(shared, task)
 
 
-def tiled(path, team, count=12):
+def tiled(path, team, count=12, progress=None):
     grid = line(count)
     asked = {"task": "no2", "source": None, "noise": False, "key": 0, "samples": None}
     tiling = tiling_of(zoo.fit("exact"), grid, asked, exceed=0.5)
     template = stores_template(tiling, grid)
-    return stores.write_store(tiling, template, path, "mark", team, Silent(), most=4)
+    return stores.write_store(tiling, template, path, "mark", team, progress or Silent(), most=4)
 
 
 def stores_template(tiling, grid):
@@ -186,6 +187,19 @@ def test_a_map_that_is_stopped_goes_on_and_ends_the_same(tmp_path):
     wanted = mrgp.predict(zoo.fit("exact"), mrgp.from_grid(line()))
     np.testing.assert_allclose(found["mean"], wanted.mean)
     np.testing.assert_allclose(found["exceedance"], wanted.exceedance(0.5))
+
+
+def test_tiles_are_told_from_the_first_on(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("mrgp.inference.progress.SECONDS_BETWEEN_LINES", -1.0)
+    with pytest.raises(KeyboardInterrupt):
+        tiled(tmp_path / "map.zarr", Stopping(1))
+    tiled(tmp_path / "map.zarr", Stopping(9), progress=Lines())
+    assert capsys.readouterr().err.splitlines() == [
+        "predict: 1 of 3 tiles",
+        "predict: 2 of 3 tiles",
+        "predict: 3 of 3 tiles",
+        "predict: 3 tiles, 1 of them were there",
+    ]
 
 
 def test_a_whole_store_takes_the_place_of_the_one_that_was_there(tmp_path):
@@ -251,6 +265,15 @@ def test_mistakes_with_maps_are_told(arguments, text, city, workplace, capsys):
     (workplace / "full.zarr").mkdir()
     assert command(["predict", str(city.fit), *arguments]) == 1
     assert text in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_picture_of_a_map_made_in_tiles_is_refused(city, workplace, monkeypatch, capsys):
+    monkeypatch.setattr(tiled_maps, "MOST_PLACES", 10)
+    arguments = ["--grid", GRID, "-o", "m.nc", "--picture", "m.png"]
+    assert command(["predict", str(city.fit), *arguments]) == 1
+    text = " ".join(capsys.readouterr().err.split())
+    assert "--picture draws maps that are made in one piece; a grid of " in text
+    assert not (workplace / "m.nc").exists()
 
 
 def test_without_dask_the_extra_is_named(monkeypatch, plane):

@@ -8,6 +8,7 @@ import xarray as xr
 import mrgp
 from mrgp.cli import command
 from mrgp.config.checking import read_config
+from mrgp.config.schema import ConfigError
 from mrgp.io.sources import read_data
 
 CELLS = """
@@ -236,3 +237,50 @@ def test_a_field_that_does_not_reach_all_places_is_named(workplace, capsys):
     assert command(["fit", "hills.toml"]) == 1
     said = capsys.readouterr().err
     assert "covariate 'height', hills.nc: The field 'height' is missing" in said
+
+
+KNOWN = """
+inputs = ["lon", "lat"]
+
+[sources.s]
+file = "s.csv"
+y = "no2"
+x = ["lon", "lat"]
+crs = "EPSG:4326"
+
+[covariates.height]
+file = "known.nc"
+"""
+
+
+def known(folder, dims, values=None):
+    """Read heights lon + 10 lat at three sites from a grid with dimensions of some names."""
+    side = np.linspace(4.0, 11.0, 8)
+    height = side[None, :] + 10 * side[:, None] if values is None else values
+    field = xr.Dataset({"height": (dims, height)}, dict.fromkeys(dims, side))
+    field.to_netcdf(folder / "known.nc", engine="h5netcdf")
+    (folder / "s.csv").write_text("lon,lat,no2\n5,8,1\n6.5,9,2\n7,7,3\n")
+    (folder / "known.toml").write_text(KNOWN)
+    support = read_data(read_config(folder / "known.toml"))["s"].support
+    return np.asarray(support.bounds[0])[:, 2]
+
+
+@pytest.mark.parametrize("dims", [("y", "x"), ("lat", "lon"), ("northing", "easting")])
+def test_the_order_of_dimensions_does_not_turn_a_known_field(tmp_path, dims):
+    np.testing.assert_allclose(known(tmp_path, dims), [85.0, 96.5, 77.0])
+
+
+def test_a_dimension_of_a_known_field_that_means_nothing_is_refused(tmp_path):
+    told = "the dimension 'row' of 'height' is none of the inputs, lon, lat. Rename it"
+    with pytest.raises(ConfigError, match=told):
+        known(tmp_path, ("row", "lon"))
+
+
+def test_fills_of_a_known_field_are_missing_and_places_are_in_degrees(tmp_path):
+    values = np.where(np.arange(8) < 2, -9999.0, np.arange(64.0).reshape(8, 8))
+    told = r"'height' is missing .* 1 of 3 regions, first in region 0 at lat 8\.0+, lon 5\.0+"
+    with (
+        pytest.warns(UserWarning, match="variable 'height': 16 of 64 values are -9999, which"),
+        pytest.raises(ValueError, match=told),
+    ):
+        known(tmp_path, ("lat", "lon"), values)

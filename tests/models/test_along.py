@@ -5,7 +5,7 @@ import pytest
 
 import mrgp
 from mrgp.gp import Collapsed, Exact, Markov
-from mrgp.inference import whole
+from mrgp.inference import has_dense, whole
 
 NAMES = ("east", "time")
 RNG = np.random.default_rng(2)
@@ -198,6 +198,19 @@ def test_a_fit_through_inducing_places_goes_on(leaning):
     one, two = leaning.extend(more), leaning.condition(leaning.extend(more).kept_data())
     for at in (AT, mrgp.boxes([[0.0, 1.0]], [[1.0, 3.0]], inputs=NAMES)):
         np.testing.assert_allclose(mrgp.predict(one, at).mean, mrgp.predict(two, at).mean)
+
+
+def test_inducing_places_have_no_dense_covariance(leaning, as_users_see_it):
+    text = "the exact covariance of all values is needed, and .* has 2 inducing places"
+    with pytest.raises(ValueError, match=f"leave_one_out: {text}"):
+        leaning.leave_one_out()
+    with pytest.raises(ValueError, match=f"adjust_curvature: {text}"):
+        mrgp.adjust_curvature(leaning, SMALL)
+    with pytest.raises(ValueError, match=f"sample_posterior: {text}"):
+        mrgp.sample_posterior(leaning.recipe, SMALL, samples=4, warmup=0, progress=None)
+    with pytest.raises(ValueError, match=f"the weights of sources: {text}"):
+        leaning.model.composite.smoother(leaning.records)
+    assert not has_dense(leaning)
 
 
 def test_regions_through_inducing_places_are_places_in_time(leaning, as_users_see_it):

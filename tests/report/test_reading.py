@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import re
 
 import numpy as np
@@ -19,6 +20,7 @@ from report.cases import COAST
 
 PHONE = {"width": 375, "height": 740}
 LOOKS = ("light", "dark", "phone")
+FEW = mrgp.LBFGS(max_steps=2, starts=1, candidates=0)
 
 
 @pytest.fixture(scope="module")
@@ -379,3 +381,37 @@ def test_a_figure_to_explore_is_drawn_without_a_network(fits, browser, opened, t
     np.testing.assert_allclose(np.array(figure.data[0].z), on_map(found.mean), rtol=1e-9)
     assert "ug/m3" in figure.data[0].hovertemplate
     assert "2022-02-19 06:00" in figure.data[0].hovertemplate
+
+
+def test_times_are_kept_in_seconds_whatever_their_zone(plotly, opened, tmp_path):
+    hours = pd.date_range("2022-07-01T12:00", periods=4, freq="h", tz="Europe/London")
+    seen = mrgp.from_frame(pd.DataFrame({"time": hours, "y": range(4)}), ["time"], "y")
+    fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([seen]), optimiser=FEW)
+    write_report(fit, tmp_path / "page.html", grid=seen.support)
+    shown = opened(tmp_path / "page.html")
+    assert shown.page.evaluate("content.grid.x.values[0]") == "2022-07-01 12:00"
+    with netcdf_file(saved(shown, "netcdf").path(), mmap=False) as read:
+        there = pd.to_datetime(read.variables["time"][:], unit="s", utc=True)
+    assert list(there) == list(hours)
+
+
+def test_counts_of_a_site_are_not_drawn_beside_the_rate_of_the_map(plotly, opened, tmp_path):
+    days = pd.date_range("2022-02-19", periods=3, freq="D")
+    sites = itertools.product(days, [(0.0, 51.0), (0.2, 51.0), (0.0, 51.2), (0.2, 51.2)])
+    frame = pd.DataFrame([(day, *place, 3, 100.0) for day, place in sites])
+    frame.columns = ["time", "lon", "lat", "cases", "people"]
+    about = {"likelihood": mrgp.Poisson(), "crs": "EPSG:4326", "units": "1/person"}
+    seen = mrgp.from_frame(frame, ["lon", "lat", "time"], "cases", exposure="people", **about)
+    data = mrgp.Dataset([seen])
+    fit = mrgp.fit(mrgp.MRGP(), data, optimiser=FEW)
+    write_report(fit, tmp_path / "page.html", data=data, grid=seen.support)
+    shown = opened(tmp_path / "page.html")
+    shown.page.set_default_timeout(5000)
+    assert "mean at the marked place" in traces(shown, "series")
+    shown.page.select_option("#site", "0/0")
+    shown.settle()
+    names = traces(shown, "series")
+    assert "measured, source" in names
+    assert "the map here" not in names
+    title = "byId('series').layout.yaxis.title.text"
+    assert "1/person" not in shown.page.evaluate(title)

@@ -7,12 +7,14 @@ import pandas as pd
 import pytest
 
 import mrgp
+from mrgp.cli import saved
 from mrgp.report import write_report
 from mrgp.report.backdrop import backdrop, extent_of
-from mrgp.report.headline import beside_rules, title_of
+from mrgp.report.headline import _when, beside_rules, title_of
 from mrgp.report.layout import Grid, Layout, default_grid
 from mrgp.report.legal import LIMITS, limits_for
 from mrgp.report.periods import Clock, spans
+from mrgp.report.sites import book_of
 from mrgp.supports import Axis
 
 DAY = 86400.0
@@ -68,6 +70,38 @@ def test_days_of_a_zone_are_its_own():
     assert found.ends[0][0] == pd.Timestamp("2004-06-01T04:00", tz="UTC").timestamp()
 
 
+@pytest.mark.parametrize("zone", ["Africa/Cairo", "America/Santiago", "America/Havana"])
+def test_days_begin_where_midnight_is_skipped_or_comes_twice(zone):
+    axis = Axis("time", 0.0, 3600.0, "h", zone)
+    year = clock("2024-01-02", 363.0, 3600.0)._replace(axis=axis)
+    lengths = np.diff([end for span in spans(year, "no2")[:1] for end in span.ends])
+    assert set(lengths.ravel()) <= {23 * 3600.0, DAY, 25 * 3600.0}
+
+
+def test_a_day_without_its_midnight_has_23_hours():
+    axis = Axis("time", 0.0, 3600.0, "h", "Africa/Cairo")
+    days = clock("2024-04-24T22:00", 3.0, 3600.0)._replace(axis=axis)
+    assert [(end - start) / 3600 for start, end in spans(days, "no2")[0].ends] == [24, 23, 24]
+
+
+def test_eight_hours_begin_at_the_same_hours_after_a_clock_change():
+    axis = Axis("time", 0.0, 3600.0, "h", "Europe/London")
+    days = clock("2022-03-25", 5.0, 3600.0)._replace(axis=axis)
+    eights = next(span for span in spans(days, "o3") if span.over == "8 hours")
+    assert {name[-5:] for name in eights.names} == {"00:00", "08:00", "16:00"}
+
+
+def test_a_window_that_ends_at_midnight_ends_the_day_before():
+    days = pd.DataFrame({"start": pd.date_range("2022-01-01", periods=31, freq="D"), "y": 1.0})
+    days = days.assign(end=days["start"] + pd.Timedelta("1D"), lon=0.1, lat=51.0)
+    units = {"inputs": ["lon", "lat", "time"], "crs": "EPSG:4326"}
+    seen = mrgp.from_frame(days, ["lon", "lat"], "y", start="start", end="end", **units)
+    layout = Layout(seen.support.input_names, seen.support.axes, (0, 1), 2, ())
+    assert _when([seen], layout) == "1 to 31 January 2022"
+    at = mrgp.from_frame(days, ["lon", "lat", "end"], "y", crs="EPSG:4326")
+    assert _when([at], layout) == "2 January to 1 February 2022"
+
+
 def test_limits_are_by_unit():
     assert {limit.over for limit in limits_for("no2", "µg/m³")} == {"hour", "day", "year"}
     ppb = limits_for("NO2", "ppb")[0].value
@@ -103,6 +137,43 @@ def test_a_table_of_sites_needs_places_and_names(fits, plotly, tmp_path):
     with pytest.raises(ValueError, match="needs a column of names"):
         write_report(fits.coast, path, grid=fits.coast_grid, sites=places)
     assert not path.exists()
+
+
+INPUTS = 'inputs = ["lon", "lat", "time"]\n'
+SITES = """
+[sources.sites]
+file = "sites.csv"
+y = "no2"
+x = ["northing", "easting", "time"]
+crs = "EPSG:27700"
+"""
+CELLS = """
+[sources.cells]
+file = "cells.csv"
+y = "no2"
+x = ["time"]
+start = ["lon_min", "lat_min"]
+end = ["lon_max", "lat_max"]
+crs = "EPSG:4326"
+"""
+
+
+def test_names_beside_a_fit_are_of_places_in_degrees_and_of_no_cells(fits, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fit.mrgp.toml").write_text(INPUTS + SITES + CELLS)
+    day = "2022-02-19"
+    (tmp_path / "sites.csv").write_text(
+        f"site,time,northing,easting,no2\nA,{day},180000,530000,1\nA,{day},180000,530000,2\n"
+    )
+    (tmp_path / "cells.csv").write_text(
+        f"id,time,lon_min,lon_max,lat_min,lat_max,no2\n7,{day},0,1,51,52,3\n"
+    )
+    layout = Layout.of(fits.london)
+    places, names = book_of(saved.sites_beside(tmp_path / "fit.mrgp", fits.london), layout)
+    assert names == ["A"]
+    np.testing.assert_allclose(places, [[-0.1285, 51.5037]], atol=1e-3)
+    (tmp_path / "fit.mrgp.toml").write_text(INPUTS + CELLS)
+    assert saved.sites_beside(tmp_path / "fit.mrgp", fits.london) is None
 
 
 def test_values_with_an_exposure_are_drawn_as_rates(plotly, tmp_path):

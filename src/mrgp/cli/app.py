@@ -168,12 +168,13 @@ def _ask(file: Path, names: list[str], likely: str) -> str:
     for number, name in enumerate(names, 1):
         note(f"  {number}  {escape(name)}")
     while True:
-        said = str(typer.prompt("Which one", default=likely, err=True)).strip()
-        if said in names:
-            return said
-        if said.isdigit() and 1 <= int(said) <= len(names):
-            return names[int(said) - 1]
-        note(f"There is no {escape(repr(said))} among them.")
+        with said.nothing():
+            given = str(typer.prompt("Which one", default=likely, err=True)).strip()
+        if given in names:
+            return given
+        if given.isdigit() and 1 <= int(given) <= len(names):
+            return names[int(given) - 1]
+        note(f"There is no {escape(repr(given))} among them.")
 
 
 def progress(title: str = "") -> Progress:

@@ -19,8 +19,11 @@ from mrgp.config.schema import Config, ConfigError, Source
 from mrgp.inference.journal import Journal
 from mrgp.inference.tallies import checksum_of
 from mrgp.io.files import read_frame
+from mrgp.io.geography import find_pair, is_degrees, locate
 from mrgp.io.sources import read_data, read_source
+from mrgp.report.layout import Layout, plain
 from mrgp.report.sites import NAMES
+from mrgp.supports import Side
 
 
 def account(fit: mrgp.Fit, path: Path) -> dict[str, Any]:
@@ -149,17 +152,32 @@ def sites_beside(path: Path, fit: mrgp.Fit) -> Any:
     try:
         config = config_of(path)
         sources = () if config is None else config.sources.values()
-        tables = [(s.x, read_frame(s.file)) for s in sources if s.kind == "table" and s.x]
+        tables = (_sites(s, fit) for s in sources if s.kind == "table" and s.x)
+        found = [table for table in tables if table is not None]
     except (ConfigError, OSError, ValueError, TypeError):
         return None
-    found = []
-    for columns, table in tables:
-        name = next((c for n in NAMES for c in table.columns if str(c).lower() == n), None)
-        if name is not None and name not in columns and set(columns) <= set(table.columns):
-            known = match(columns, fit.inputs)
-            table = table[[*known, name]].rename(columns=known | {name: "site"})
-            found.append(table.drop_duplicates())
     return pd.concat(found, ignore_index=True) if found else None
+
+
+def _sites(source: Source, fit: mrgp.Fit) -> Any:
+    """Return the places of a table and their names, where it has a column of each."""
+    table, layout = read_frame(source.file), Layout.of(fit)
+    name = next((c for n in NAMES for c in table.columns if str(c).lower() == n), None)
+    if name is None or name in source.x or not set(source.x) <= set(table.columns):
+        return None
+    known = match(source.x, fit.inputs)
+    across = [layout.names[d] for d in layout.across]
+    if not set(across) <= set(known.values()):
+        return None
+    places = table[[*known, name]].rename(columns=known | {name: "site"}).drop_duplicates()
+    if source.crs and not is_degrees(source.crs):
+        pair = [known[source.x[i]] for i in find_pair(source.x, source.crs, str(source.file))]
+        x, y = (np.asarray(places[column], np.float64) for column in pair)
+        sides = locate(Side("x", x, x), Side("y", y, y), source.crs, str(source.file))
+        # What is east need not have come first.
+        for side in sides:
+            places[side.name] = plain(side.middle, side.axis)
+    return places
 
 
 def read_values(path: Path, fit: mrgp.Fit, file: Path, source: str | None) -> mrgp.Dataset:

@@ -43,8 +43,10 @@ def wants_tiles(
             )
         return False
     if grid is not None and suffix == NETCDF and not given:
-        sizes = grid_array(grid, fit).sizes.values()
-        return int(np.prod(list(sizes))) > MOST_PLACES
+        count = int(np.prod(list(grid_array(grid, fit).sizes.values())))
+        if count <= MOST_PLACES:
+            return False
+        given.append(f"a grid of {count:,} places")
     if not given:
         return False
     if grid is None:

@@ -43,23 +43,39 @@ def kind_of(name: str) -> str | None:
     return next((kind for kind, words in KINDS.items() if plain(name) in words), None)
 
 
+def side_of(name: str) -> str | None:
+    """Tell which side of a grid a name means: as `kind_of`, with x and y as east and north.
+
+    >>> side_of("Easting"), side_of("latitude"), side_of("depth")
+    ('lon', 'lat', None)
+    """
+    plane = zip(("lon", "lat"), PLANE, strict=True)
+    return kind_of(name) or next((kind for kind, words in plane if plain(name) in words), None)
+
+
 def first(names: Iterable[str], wanted: Sequence[str]) -> str | None:
     """Return the first name that is among those wanted, which are in order of preference."""
     known = {plain(name): name for name in reversed(list(names))}
     return next((known[word] for word in wanted if word in known), None)
 
 
-def match(names: Sequence[str], inputs: Sequence[str]) -> dict[str, str]:
+def match(names: Sequence[str], inputs: Sequence[str], sure: bool = False) -> dict[str, str]:
     """Return which input each name stands for: its own, one of its kind, or the next left.
+
+    With `sure` the order says nothing, and x and y are east and north.
 
     >>> match(["time", "latitude", "longitude"], ["lon", "lat", "time"])
     {'time': 'time', 'latitude': 'lat', 'longitude': 'lon'}
+    >>> match(["y", "x", "depth"], ["lon", "lat", "time"], sure=True)
+    {'y': 'lat', 'x': 'lon'}
     """
     rounds: tuple[Callable[[str, str], bool], ...] = (
         lambda name, given: name == given,
         lambda name, given: kind_of(name) == kind_of(given) is not None,
         # A name that means something else is not taken for what is left.
-        lambda name, given: None in (kind_of(name), kind_of(given)),
+        (lambda name, given: side_of(name) == side_of(given) is not None)
+        if sure
+        else (lambda name, given: None in (kind_of(name), kind_of(given))),
     )
     found: dict[str, str] = {}
     for fits in rounds:

@@ -37,6 +37,8 @@ def excerpt(data: Dataset, places: int, values: int, key: int = 0) -> Dataset:
 def stretch(data: Dataset, most: int) -> Dataset:
     """Return a stretch of time from the middle of data, with at most so many values or one time.
 
+    Times are whole. A source that is silent then has as many of its nearest values.
+
     >>> import mrgp
     >>> x = mrgp.points([[float(t), 1.0] for t in range(9)], inputs=("time", "x"))
     >>> stretch(Dataset([mrgp.Observations(x, range(9))]), 3)["source"].y.tolist()
@@ -47,11 +49,13 @@ def stretch(data: Dataset, most: int) -> Dataset:
     if count <= most or clock is None:
         return data
     ends = [np.asarray(o.support.bounds[1])[:, clock] for o in data]
-    times = np.sort(np.concatenate(ends))
-    first = (count - most) // 2
-    low, high = times[first], times[first + most - 1]
+    times, each = np.unique(np.concatenate(ends), return_counts=True)
+    after = np.cumsum(each)
+    before = after - each
+    first = min(int(np.searchsorted(before, (count - most) // 2)), len(times) - 1)
+    last = int(np.searchsorted(after, before[first] + most, side="right")) - 1
+    low, high = times[first], times[max(first, last)]
     inside = [np.flatnonzero((end >= low) & (end <= high)) for end in ends]
-    # A source that is silent then has its nearest values.
     near = [np.argsort(np.maximum(low - e, e - high), kind="stable")[:most] for e in ends]
     pairs = zip(data, inside, near, strict=True)
     return Dataset([o[rows if len(rows) else np.sort(others)] for o, rows, others in pairs])

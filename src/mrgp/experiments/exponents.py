@@ -28,11 +28,14 @@ def exponents(variants: Mapping[str, Any], costs: Sequence[str]) -> dict[str, An
         for model, metrics in models.items():
             for cost in (cost for cost in costs if cost in metrics):
                 mine = measured.setdefault((named["quantity"], model, cost), {})
-                mine[int(named["size"])] = float(metrics[cost]["mean"])
+                size, spent = int(named["size"]), float(metrics[cost]["mean"])
+                # Only these have logarithms.
+                if size > 0 and 0 < spent < np.inf:
+                    mine[size] = spent
     found: dict[str, Any] = {}
     for (quantity, model, cost), by_size in measured.items():
         sizes = sorted(by_size)
-        if len(sizes) < 2 or min(by_size.values()) <= 0:
+        if len(sizes) < 2:
             continue
         x, y = np.log(sizes), np.log([by_size[size] for size in sizes])
         overall = float(np.polyfit(x, y, 1)[0])

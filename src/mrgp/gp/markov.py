@@ -298,8 +298,18 @@ class Markov(Anchored):
         """Return the smoother of the dense covariance."""
         return self.dense(len(readings), "the weights of sources").smoother(readings)
 
+    def has_dense(self, count: int) -> bool:
+        """Tell whether so many values can have a dense covariance that is this model's."""
+        return not self.inducing and count <= self.most_dense
+
     def dense(self, count: int, wanted_by: str) -> Exact:
-        """Return the solver by the dense covariance, or say that so many values are too many."""
+        """Return the solver by the dense covariance, or say why there is none."""
+        if self.inducing:
+            raise ValueError(
+                f"{wanted_by}: the exact covariance of all values is needed, and this model along"
+                f" time has {sum(map(len, self.inducing))} inducing places, which only approach"
+                ' it. Take fewer places, or MRGP(method="exact") if the values are few.'
+            )
         if count > self.most_dense:
             raise ValueError(
                 f"{wanted_by}: the dense covariance of all values is needed, which is made of at"

@@ -56,7 +56,6 @@ class Anchored(eqx.Module):
     rule: Rule = eqx.field(static=True, default=DEFAULT_RULE, kw_only=True)
     keeps_data: ClassVar[bool] = False
     fills: ClassVar[bool] = True
-    most_dense: ClassVar[float] = np.inf
 
     def plan_of(self, supports: Sequence[Support]) -> Any:
         """Return what can be found of supports before parameters are known: here, nothing."""
@@ -72,6 +71,10 @@ class Anchored(eqx.Module):
         """Return mean and variance of sum_q r_q L f_q, or with `joint` its covariance."""
         asked = state.joint if joint else state.moments
         return asked(self.kernels, ratio, support, self.rule)
+
+    def has_dense(self, count: int) -> bool:
+        """Tell whether there is a dense covariance of so many values: here, always."""
+        return True
 
     def dense(self, count: int, wanted_by: str) -> Any:
         """Return the solver by the dense covariance of so many values: here, itself."""

@@ -41,4 +41,4 @@ def has_dense(fit: Fit) -> bool:
     """
     if fit.model.linear is None or fit.records is None:
         return False
-    return sum(map(len, fit.records)) <= fit.model.linear.solver.most_dense
+    return fit.model.linear.solver.has_dense(sum(map(len, fit.records)))

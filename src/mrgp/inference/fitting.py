@@ -175,7 +175,7 @@ def greatest_evidence(
 ) -> Evidence:
     """Return the log evidence of an exact or collapsed model at its best parameters.
 
-    It is what `fit` ends with, without the posterior; a failed search gives minus infinity.
+    It is what `fit` ends with, without the posterior; minus infinity where there is no bound.
 
     >>> import mrgp
     >>> sensors = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
@@ -187,7 +187,7 @@ def greatest_evidence(
     make_room()
     problem = Problem.of(model, data, key=key)
     optimum = optimise_whole(problem.objective(), problem, optimiser, progress or Silent())
-    if not optimum.status.ok:
+    # A search that was stopped on a part of the data has no bound of all of them.
+    if not optimum.status.ok or not np.isfinite(optimum.bound):
         return Evidence(-np.inf, -np.inf)
-    with_prior = float(optimum.history[-1])
-    return Evidence(with_prior, with_prior - float(log_prior(optimum.model)))
+    return Evidence(optimum.bound, optimum.bound - float(log_prior(optimum.model)))

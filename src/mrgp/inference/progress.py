@@ -1,9 +1,11 @@
 """Progress of long work, as an object that is told what happens."""
 
+import contextlib
 import dataclasses
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
 
 SECONDS_BETWEEN_LINES = 5.0
@@ -62,6 +64,15 @@ class Said:
     def do(self, what: str) -> None:
         """Note what is being done from now on."""
         self.doing, self.since = what, time.monotonic()
+
+    @contextlib.contextmanager
+    def nothing(self) -> Iterator[None]:
+        """Say nothing by oneself for a while: a person is asked, or a bar moves."""
+        self.moving = True
+        try:
+            yield
+        finally:
+            self.moving, self.at = False, time.monotonic()
 
 
 said = Said()
@@ -134,7 +145,8 @@ def duration(seconds: float) -> str:
 class Pace:
     """How fast steps go, and how long those that are left take at most.
 
-    The first step is left out, since it is compiled before.
+    The first step is left out, since it is compiled before. Where steps are skipped, as by a start
+    that ends early, the pace is taken anew.
 
     >>> pace = Pace(total=10)
     >>> pace.left(1), pace.left(10)
@@ -143,11 +155,14 @@ class Pace:
 
     def __init__(self, total: int):
         self.total, self.first, self.began = total, 0, 0.0
+        self.last, self.stride = 0, 0
 
     def left(self, step: int) -> str:
         """Return the time that is left in words, where it can be told."""
         now = time.monotonic()
-        if step <= self.first or not self.first:
+        gone, before = step - self.last, self.stride
+        self.last, self.stride = step, gone
+        if step <= self.first or not self.first or gone > 2 * before:
             self.first, self.began = step, now
             return ""
         seconds = (self.total - step) * (now - self.began) / (step - self.first)

@@ -42,12 +42,22 @@ def is_numeric(values: Any) -> bool:
     return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
 
 
+def value_columns(frame: Any, columns: Sequence[str]) -> list[str]:
+    """Return the columns that may have the values: numbers that are no places, times or labels.
+
+    >>> value_columns(pd.DataFrame({"site_id": [1], "time": [2.0], "no2": [30.0]}), ["time", "no2"])
+    ['no2']
+    """
+    numeric = (c for c in columns if kind_of(c) is None and is_numeric(frame[c]))
+    return [c for c in numeric if not LABELS.fullmatch(plain(c))]
+
+
 def value_column(
     file: Path, frame: Any, columns: list[str], ask: Ask | None, wanted: Sequence[str]
 ) -> tuple[str, list[str]]:
     """Return the column that has the values, and what to say of others that may."""
     left = [c for c in columns if kind_of(c) is None]
-    numeric = [c for c in left if is_numeric(frame[c]) and not LABELS.fullmatch(plain(c))]
+    numeric = value_columns(frame, columns)
     likely = first(left, VALUES)
     if likely and likely not in numeric:
         check_numbers(frame[likely], f"{file}, column {likely!r}")

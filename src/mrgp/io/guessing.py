@@ -20,6 +20,7 @@ from mrgp.config.names import (
     first,
     kind_of,
     listed,
+    offer,
     plain,
 )
 from mrgp.config.schema import GRIDS, SHAPES, ConfigError, Source
@@ -33,19 +34,24 @@ from mrgp.io.clues import (
     is_numeric,
     kinds_of_places,
     value_column,
+    value_columns,
 )
 from mrgp.io.files import read_coordinate, read_frame, read_grid, require
 from mrgp.prediction.units import usual_units
 
 
 class Guess(NamedTuple):
-    """What a file seems to hold: inputs, values, other keys of its source, units, what to say."""
+    """What a file seems to hold: inputs, values, other keys of its source, units, what to say.
+
+    `several` are the columns or variables that may have the values.
+    """
 
     inputs: list[str]
     values: str
     keys: dict[str, Any]
     units: Any
     notes: list[str]
+    several: list[str]
 
     @property
     def task(self) -> str:
@@ -62,7 +68,7 @@ def guess(
     Files are written relative to `folder`, where the configuration will be. `wanted` are columns
     or variables that have the values; where several may, `ask` asks which.
     """
-    parts, inputs, tasks = [], {}, []
+    parts, inputs, tasks, several = [], {}, [], {}
     for file in files:
         require(file, folder=file.suffix.lower() in GRIDS)
         Source.check_suffix(file)
@@ -73,7 +79,14 @@ def guess(
         name = next(name for name in names if name not in inputs)
         inputs[name] = found.inputs
         tasks.append(found.task)
+        several |= dict.fromkeys(found.several)
         parts.append(f"[sources.{name}]\n{_source(_relative(file, folder), found)}")
+    unknown = [name for name in wanted if name not in several]
+    if unknown:
+        raise ConfigError(
+            f"--value {unknown[0]!r} is no column or variable of numbers in {listed(files)}; there"
+            f" are {offer(unknown[0], several)}"
+        )
     common = next(iter(inputs.values()))
     if any(sorted(other) != sorted(common) for other in inputs.values()):
         each = "; ".join(f"{name} has {listed(found)}" for name, found in inputs.items())
@@ -139,7 +152,7 @@ def _of_frame(file: Path, ask: Ask | None, wanted: Sequence[str]) -> Guess:
         keys |= clue.keys
         notes = [*clue.notes, *notes]
     units = frame["units"].iloc[0] if "units" in frame else None
-    return Guess(inputs, y, keys, units, notes)
+    return Guess(inputs, y, keys, units, notes, value_columns(frame, left))
 
 
 def _places(
@@ -157,9 +170,11 @@ def _places(
         if set(pair) <= set(by_kind):
             return dict.fromkeys(pair), [by_kind[name] for name in pair]
     east, north = (first(columns, words) for words in PLANE)
-    if east and north and is_numeric(frame[east]) and is_numeric(frame[north]):
-        return {"x": east, "y": north}, []
-    return {}, []
+    if not (east and north and is_numeric(frame[east]) and is_numeric(frame[north])):
+        return {}, []
+    # Where nothing else can have the values, y has them.
+    others = [c for c in columns if c not in (east, north)]
+    return ({"x": east, "y": north}, []) if value_columns(frame, others) else ({}, [])
 
 
 def _one_or_list(columns: list[str]) -> Any:
@@ -203,9 +218,8 @@ def _of_grid(file: Path, ask: Ask | None, wanted: Sequence[str]) -> Guess:
         others = listed(name for name in several if name != variable)
         notes = [f"other variables: {others}"] if others else []
         clue = _averaged_grid(opened, array, kinds)
-        return Guess(
-            inputs, variable, keys | clue.keys, array.attrs.get("units"), [*clue.notes, *notes]
-        )
+        units = array.attrs.get("units")
+        return Guess(inputs, variable, keys | clue.keys, units, [*clue.notes, *notes], several)
 
 
 def _averaged_grid(opened: Any, array: Any, kinds: dict[str, str | None]) -> Clue:

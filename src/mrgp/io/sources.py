@@ -36,14 +36,15 @@ def _field(covariate: Covariate, inputs: list[str]) -> xr.DataArray:
     """Read a known field, its dimensions called as the inputs, without single ones."""
     grid = read_grid(covariate.file)
     wanted = _variable(grid, covariate.variable, least=1)
-    array = grid[wanted].squeeze(drop=True)
+    array = _without_fills(grid[wanted].squeeze(drop=True), f"variable {wanted!r}")
     dims = [str(d) for d in array.dims]
-    found = match(dims, inputs)
+    # Which of two dimensions is east is not told by their order.
+    found = match(dims, inputs, sure=True)
     lost = [d for d in dims if d not in found]
     if lost:
         raise ConfigError(
             f"the dimension {lost[0]!r} of {wanted!r} is none of the inputs, {listed(inputs)}."
-            " Take a part of the grid along it"
+            " Rename it after one of them, or take a part of the grid along it"
         )
     kept = array.reset_coords(drop=True)
     return kept.rename({d: name for d, name in found.items() if d != name})

@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -51,12 +50,14 @@ def write_store(
         known = set(os.listdir(work / DONE))
         todo = {_name(span): span for span in spans(tiling.shape, shape)}
         left = [name for name in todo if name not in known]
-        clock = _Clock(len(todo) - len(left), len(todo))
+        done = len(todo) - len(left)
         progress.start("predict", len(todo))
+        progress.update(0, f"{done} of {len(todo)} tiles")
         for number, values in team.spread(tile, tiling, [todo[name] for name in left]):
             name = left[number]
             _keep(work, name, todo[name], tiling.fields, shape, values)
-            progress.update(*clock.tick())
+            done += 1
+            progress.update(done, f"{done} of {len(todo)} tiles")
         progress.finish(f"{len(todo)} tiles, {len(todo) - len(left)} of them were there")
         _place(work, path)
     return len(todo), len(todo) - len(left)
@@ -87,34 +88,6 @@ def _copy(field: Any, file: Any) -> None:
             made.attrs["coordinates"] = shown
     for span in spans(field.shape, tile_shape(field.shape, NETCDF_ROWS)):
         made[span] = field[span].to_numpy()
-
-
-class _Clock:
-    """How far the work is, and how long the rest will take at the pace of this run."""
-
-    def __init__(self, done: int, total: int):
-        self.first = self.done = done
-        self.total, self.start = total, time.monotonic()
-
-    def tick(self) -> tuple[int, str]:
-        """Count a tile; return how many there are, and what to say."""
-        self.done += 1
-        pace = (time.monotonic() - self.start) / (self.done - self.first)
-        rest = _span(pace * (self.total - self.done))
-        return self.done, f"{self.done} of {self.total} tiles, {rest} left"
-
-
-def _span(seconds: float) -> str:
-    """Say a time in hours, minutes and seconds.
-
-    >>> _span(3.2), _span(75.0), _span(7300.0)
-    ('3 s', '1:15 min', '2:01 h')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    large, small = divmod(whole if whole < 3600 else whole // 60, 60)
-    return f"{large}:{small:02d} {'min' if whole < 3600 else 'h'}"
 
 
 def mark_of(fit: Path, *words: Any) -> str:

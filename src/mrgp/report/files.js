@@ -108,7 +108,7 @@ function saveGrid() {
   const field = fieldNow();
   const sizes = [...(y ? [[y.name, content.grid.rows]] : []), [x.name, columns]];
   const over = sizes.map((_, i) => i);
-  const numbers = (side) => (side.dates ? side.values.map((date) => Date.parse(`${date.replace(" ", "T")}Z`) / 1000) : side.values);
+  const numbers = (side) => (side.dates ? side.seconds : side.values);
   const about = (side) => (side.dates ? { units: "seconds since 1970-01-01", calendar: "standard" } : { long_name: side.label });
   const variables = [...(y ? [{ name: y.name, dimensions: [0], values: numbers(y), about: about(y) }] : [])];
   variables.push({ name: x.name, dimensions: [over.length - 1], values: numbers(x), about: about(x) });

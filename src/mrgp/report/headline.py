@@ -130,9 +130,15 @@ def _when(shown: Sequence[Observations], layout: Layout) -> str:
     d = next((d for d in range(len(layout.names)) if layout.is_time(d)), layout.along)
     if d is None:
         return ""
-    low, high = _ends(shown, layout, d)
-    if not layout.is_time(d):
+    axis = layout.axes[d]
+    if axis is None or not layout.is_time(d):
+        low, high = _ends(shown, layout, d)
         return f"{layout.names[d]} {low:.4g} to {high:.4g}"
+    bounds = [np.asarray(o.support.bounds)[:, :, d] for o in shown]
+    # A window that ends at midnight has nothing of the day that begins there.
+    lasts = [np.where(upper > lower, upper - 1.0 / axis.step, upper) for lower, upper in bounds]
+    ends = min(lower.min() for lower, _ in bounds), max(last.max() for last in lasts)
+    low, high = written(np.array(ends), axis)
     return dates(str(low), str(high))
 
 

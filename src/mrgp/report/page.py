@@ -177,6 +177,9 @@ def _axes(grid: Grid) -> dict[str, Any]:
             "values": grid.shown(d),
             "dates": layout.is_time(d),
         }
+        if layout.is_time(d):
+            # Dates are written in their zone; these are the same in all of them.
+            found[name]["seconds"] = grid.middles(d).tolist()
     found["held"] = [f"{layout.names[d]} = {grid.shown(d)[0]}" for d in layout.held]
     found["ratio"] = _ratio(grid)
     axes = [layout.axes[d] for d in layout.across]

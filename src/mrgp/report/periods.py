@@ -89,12 +89,13 @@ def _edges(clock: Clock, unit: str) -> tuple[Any, np.ndarray]:
 
     zone = clock.axis.zone or "UTC"
     ends: Any = pd.to_datetime(clock.times[[0, -1]], unit="s", utc=True).tz_convert(zone)
-    dates = pd.date_range(ends[0].normalize(), ends[1] + pd.Timedelta("1D"), freq="D")
+    # Steps are those of the clock on the wall, which may skip midnight or have an hour twice.
+    first, last = (end.tz_localize(None).normalize() for end in ends)
+    naive = pd.date_range(first, last + pd.Timedelta("1D"), freq="8h" if unit == EIGHT else "D")
     if unit == YEAR:
-        years = range(ends[0].year, ends[1].year + 2)
-        dates = pd.DatetimeIndex([pd.Timestamp(f"{y}-01-01", tz=zone) for y in years])
-    if unit == EIGHT:
-        dates = pd.date_range(dates[0], dates[-1], freq="8h")
+        naive = pd.to_datetime([f"{y}-01-01" for y in range(first.year, last.year + 2)])
+    twice = np.ones(len(naive), bool)
+    dates = naive.tz_localize(zone, nonexistent="shift_forward", ambiguous=twice)
     epoch = pd.Timestamp(0, tz="UTC")
     return dates, np.asarray((dates - epoch) / pd.Timedelta("1s"), np.float64)
 

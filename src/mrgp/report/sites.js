@@ -124,7 +124,7 @@ function siteTraces(site) {
   Object.entries(group.near).forEach(([i, places], n) => {
     const place = places[site.place];
     const other = content.sites[i];
-    if (place < 0 || other.check !== group.check) return;
+    if (place < 0 || other.check !== group.check || other.exposed !== group.exposed) return;
     const theirs = seriesOf(other, place);
     const shown = line(theirs.times, theirs.values, `${safe(other.source)} says (${safe(other.names[place])})`, LINES[1 + (n % (LINES.length - 1))]);
     traces.push({ ...shown, mode: "lines+markers", marker: { size: 4 } });
@@ -144,16 +144,19 @@ function drawSeries() {
   byId("residuals").hidden = !times || !site;
   if (!times) return;
   const map = chosen.span === 0 ? field : first.fields[chosen.task];
+  const group = site ? content.sites[site.group] : null;
   const found = first.values.map((_, step) => valuesAt(step, chosen.row, chosen.column, map));
   const mean = line(first.values, found.map((one) => one.mean), site ? "the map here" : "mean at the marked place", site ? LINES[2] : LINES[0]);
   const around = band(first.values, found.map((v) => v.mean - 2 * v.sd), found.map((v) => v.mean + 2 * v.sd), "± 2 sd");
-  const traces = site ? [...siteTraces(site), mean] : [...around, mean];
+  // Counts with an exposure are no rates, which the map has.
+  const alike = !group || !group.exposed;
+  const traces = site ? [...siteTraces(site), ...(alike ? [mean] : [])] : [...around, mean];
   const at = chosen.span === 0 ? timeNow() : null;
   const shapes = at === null ? [] : [{ type: "line", x0: at, x1: at, yref: "paper", y0: 0, y1: 1, line: { color: theme("--soft"), width: 1, dash: "dot" } }];
   const rows = isNarrow() ? Math.ceil(traces.length) : Math.ceil(traces.length / 3);
   const layout = canvas(byId("series").clientWidth, 280 + (site ? 18 * rows : 0), {
     xaxis: axis(slider.label, slider.dates),
-    yaxis: axis(withUnits(field.task, field.units), false),
+    yaxis: axis(withUnits(field.task, (alike ? field : group).units), false),
     shapes,
     margin: { l: 60, r: 16, t: site ? 32 + 18 * rows : 40, b: 48 },
   });

@@ -32,7 +32,8 @@ Book = tuple[Float[np.ndarray, "k 2"], list[str]]
 class Sites:
     """The places of one source, their names, and which of them each value is of.
 
-    `count` is the number of places there are, of which some may be left out.
+    `count` is the number of places there are, of which some may be left out. Values that are
+    `exposed` are counts, and those of the field are rates.
     """
 
     source: str
@@ -44,6 +45,7 @@ class Sites:
     prediction: Prediction
     y: Float[np.ndarray, " n"]
     count: int
+    exposed: bool = False
 
     def rows(self, place: int) -> Int[np.ndarray, " _"]:
         """Return the values of a place."""
@@ -62,7 +64,8 @@ def sites_of(fit: Fit, checks: list[Check], grid: Grid, book: Book | None) -> li
     for check in checks:
         for process, (said, y) in check.pairs.items():
             said = dataclasses.replace(said, units=value_units(fit, process))
-            found.append(_sites(check.name, process, said, y, grid.layout, book))
+            one = _sites(check.name, process, said, y, grid.layout, book)
+            found.append(dataclasses.replace(one, exposed=process in fit.exposed))
     few = [s for s in found if len(s.names) <= MOST_SITES]
     room = MOST_VALUES
     kept = []
@@ -223,6 +226,7 @@ def _payload(sites: Sites, several: list[Sites], grid: Grid) -> dict[str, Any]:
         "task": sites.task,
         "check": sites.check,
         "units": sites.prediction.units,
+        "exposed": sites.exposed,
         "names": sites.names,
         "count": sites.count,
         "x": [float(f"{v:.8g}") for v in middles[0]],

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy.interpolate import RegularGridInterpolator
 
 from mrgp.supports.axes import same_turn
+from mrgp.supports.places import in_words
 from mrgp.supports.product import of_parts
 from mrgp.supports.quadrature import Midpoint
 from mrgp.supports.regions import check_inputs
@@ -238,7 +239,7 @@ class Field:
         values = values.reshape(*x.shape[:-1], len(self.names))
         counts = np.asarray(apart.nodes.weights) != 0
         counts |= ~counts.any(1, keepdims=True)
-        self._require_finite(values, x, counts)
+        self._require_finite(values, x, counts, support, columns)
         first = np.take_along_axis(values, np.argmax(counts, 1)[:, None, None], 1)
         return np.where(counts[..., None], values, first)
 
@@ -280,17 +281,24 @@ class Field:
             )
         return values
 
-    def _require_finite(self, values: np.ndarray, x: np.ndarray, used: np.ndarray) -> None:
+    def _require_finite(
+        self,
+        values: np.ndarray,
+        x: np.ndarray,
+        used: np.ndarray,
+        support: Support,
+        columns: Columns,
+    ) -> None:
         """Refuse missing values at nodes that count, naming the field and the place."""
         for i, name in enumerate(self.names):
             bad = ~np.isfinite(values[..., i]) & used
             if bad.any():
                 row, node = np.argwhere(bad)[0]
-                place = ", ".join(f"{v:.6g}" for v in x[row, node])
+                place = in_words(support, x[row, node], columns)
                 raise ValueError(
                     f"The field {name!r} is missing (NaN, or outside its grid) at {bad.sum()} of"
                     f" {used.sum()} nodes, in {bad.any(1).sum()} of {len(bad)} regions, first in"
-                    f" region {row} at ({place}). Fill it in there, or drop those regions."
+                    f" region {row} at {place}. Fill it in there, or drop those regions."
                 )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Float
 
 from mrgp.supports.axes import Axis
 from mrgp.supports.support import Support
@@ -17,9 +18,20 @@ def place_in_words(support: Support, row: int, columns: Sequence[int] | None = N
     >>> place_in_words(mrgp.intervals([0.0], [2.0], inputs="day"), 0)
     'day 1'
     """
-    named = list(zip(support.input_names, support.centres[row], support.input_axes, strict=True))
-    chosen = named if columns is None else [named[column] for column in columns]
-    return ", ".join(f"{name} {_in_words(x, axis)}" for name, x, axis in chosen)
+    chosen = list(range(support.dimension) if columns is None else columns)
+    return in_words(support, support.centres[row][chosen], chosen)
+
+
+def in_words(support: Support, x: Float[np.ndarray, " c"], columns: Sequence[int]) -> str:
+    """Return numbers of some inputs of a support by their names, dates and degrees as such.
+
+    >>> import mrgp
+    >>> in_words(mrgp.points([[0.0, 1.0]], inputs=("day", "x")), np.array([7.0]), [1])
+    'x 7'
+    """
+    names, axes = support.input_names, support.input_axes
+    pairs = zip(columns, x, strict=True)
+    return ", ".join(f"{names[d]} {_in_words(value, axes[d])}" for d, value in pairs)
 
 
 def _in_words(x: float, axis: Axis | None) -> str:
