@@ -304,10 +304,16 @@ REFUSED = {
     "offset": (mrgp.MRGP(bias="offset"), {}, 'bias="ratio"'),
     "collapsed": (mrgp.MRGP(method="collapsed"), {}, "no closed form for link='log'"),
     "markov": (mrgp.MRGP(method="markov"), {"support": BOXES}, "no closed form for link='log'"),
+    "minibatches": (mrgp.MRGP(method="svgp"), {}, "minibatches of Gaussian values, and link='log'"),
+    "minibatches of outliers": (
+        mrgp.MRGP(method="svgp"),
+        {"likelihood": mrgp.StudentT()},
+        "method='svgp' takes Gaussian values",
+    ),
     "markov at points": (
         mrgp.MRGP(method="markov"),
         {"likelihood": mrgp.StudentT()},
-        'method="markov" takes Gaussian values',
+        "method='markov' takes Gaussian values",
     ),
     "network by markov": (
         mrgp.MRGPRN(kernel_w="constant", method="markov"),
@@ -398,11 +404,32 @@ def test_counts_of_two_tasks_share_a_field_behind_a_log_link(tmp_path):
     np.testing.assert_allclose(again.mean, rare.mean, rtol=1e-12)
 
 
-def test_minibatches_and_rules_for_weights_are_refused():
+def test_stochastic_steps_are_refused():
     with pytest.raises(ValueError, match=r"fitted by mrgp\.LBFGS"):
         mrgp.fit(mrgp.MRGP(), data_of(), optimiser=mrgp.Adam(steps=10), progress=None)
-    with pytest.raises(ValueError, match="weights"):
-        mrgp.composite_weights(mrgp.MRGP(), data_of())
+
+
+WITHOUT_RULE = {
+    "counts": (mrgp.MRGP(), {}, "source 's', .* values of the likelihood 'poisson'"),
+    "outliers": (mrgp.MRGP(), {"likelihood": "student_t"}, "values of the likelihood 'student_t'"),
+    "limits": (
+        mrgp.MRGP(),
+        {"likelihood": "gaussian", "limit": 1.0},
+        "source 's', .* values at or beyond their limit",
+    ),
+    "link": (mrgp.MRGP(link="log"), {"likelihood": "gaussian"}, "MRGP: .* field behind a link"),
+}
+
+
+@pytest.mark.parametrize("case", list(WITHOUT_RULE))
+def test_rules_for_weights_say_which_values_have_none(case):
+    recipe, given, text = WITHOUT_RULE[case]
+    for ask in (
+        lambda data: mrgp.composite_weights(recipe, data, progress=None),
+        lambda data: mrgp.fit(recipe, data, weights="auto", progress=None),
+    ):
+        with pytest.raises(ValueError, match=f"{text} have no rule .* give weights="):
+            ask(data_of(**given))
 
 
 def test_frames_of_fields_behind_a_link_are_not_shifted():
