@@ -413,7 +413,11 @@ REFUSED = {
         r"exposure= multiplies a positive field",
     ),
     "network": (mrgp.MRGPRN(), {}, "MRGPRN cannot be fitted to it: the likelihood 'poisson'"),
-    "deep": (mrgp.MRDGP(), {}, "MRDGP cannot be fitted to it: the likelihood 'poisson'"),
+    "deep": (
+        mrgp.MRDGP(),
+        {},
+        "MRDGP cannot be fitted to it: the likelihood 'poisson' .* layers explain .* bias=",
+    ),
     "censored network": (
         mrgp.MRGPRN(),
         {"likelihood": "gaussian", "limit": 1.0},
