@@ -12,6 +12,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 import mrgp
+from groups import rest_thorough
 from mrgp.data import Scaling
 from mrgp.distributions import GAUSSIANS, LOG_NORMALS, PROBIT_NORMALS
 from mrgp.gp import Collapsed, Reading, Readings, Whitened
@@ -71,6 +72,7 @@ ROWS = {
     "log_normal": (mrgp.LogNormalValues(), 1.4, 0.2),
     "student_t": (mrgp.StudentT(), 0.7, 0.3),
 }
+CENSORED = ["gaussian", "student_t", "log_normal"]
 PLACES = {"real": lambda z: z, "log": np.exp, "probit": ndtr}
 MEAN, SPREAD, DRAWS = 0.4, 0.3, 400_000
 
@@ -110,6 +112,20 @@ def test_expectations_equal_those_of_draws(name):
     assert found == pytest.approx(each.mean(), abs=error)
 
 
+def test_outliers_are_expected_right_where_the_field_is_much_wider_than_the_noise():
+    """The sd of q is ten scales: nodes of a rule for q would step over the peak."""
+    y, scale = 0.7, 0.3
+    z = 10 * scale * np.random.default_rng(0).standard_normal(DRAWS)
+    each = stats.t.logpdf(y, 4, z, scale)
+    with jax.enable_x64(True):
+        found = float(
+            mrgp.StudentT().expected_log_prob(*rows(y, 0.0, (10 * scale) ** 2, scale**2))[0]
+        )
+    error = each.std() / DRAWS**0.5
+    assert found == pytest.approx(each.mean(), abs=4 * error)
+    assert error < 0.01
+
+
 @pytest.mark.parametrize("name", list(ROWS))
 def test_slopes_of_expectations_equal_finite_differences(name):
     likelihood, y, own = ROWS[name]
@@ -125,7 +141,7 @@ def test_slopes_of_expectations_equal_finite_differences(name):
 
 
 @pytest.mark.parametrize("side", [-1.0, 1.0])
-@pytest.mark.parametrize("name", ["gaussian", "student_t", "log_normal"])
+@pytest.mark.parametrize("name", CENSORED)
 def test_tails_beyond_a_limit_equal_draws(name, side):
     likelihood, limit, own = ROWS[name]
     z = MEAN + SPREAD**0.5 * np.random.default_rng(0).standard_normal(DRAWS)
@@ -143,6 +159,27 @@ def test_tails_beyond_a_limit_equal_draws(name, side):
     error = 4 * below.std() / DRAWS**0.5
     assert found == pytest.approx(below.mean(), abs=error + 2e-3)
     assert float(plain[0]) == float(same[0])
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+@pytest.mark.parametrize(
+    "name", rest_thorough(["gaussian", "student_t", "log_normal"], "student_t")
+)
+def test_slopes_of_tails_equal_finite_differences(name, side):
+    likelihood, limit, own = ROWS[name]
+    with jax.enable_x64(True):
+        censored = jnp.full(1, side)
+
+        def tail(mean, spread, own):
+            return expected_of_rows(likelihood, jnp.full(1, limit), mean, spread, own, censored)[0]
+
+        at = [jnp.asarray(part) for part in rows(MEAN, SPREAD, own)]
+        slopes = jax.grad(tail, argnums=(0, 1, 2))(*at)
+        for argument, slope in enumerate(slopes):
+            h = 1e-5
+            ends = [[*at[:argument], at[argument] + s * h, *at[argument + 1 :]] for s in (1, -1)]
+            by_hand = (float(tail(*ends[0])) - float(tail(*ends[1]))) / (2 * h)
+            assert float(slope[0]) == pytest.approx(by_hand, rel=1e-5, abs=1e-8)
 
 
 @pytest.mark.parametrize("name", list(ROWS))

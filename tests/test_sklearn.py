@@ -166,6 +166,66 @@ def test_sources_are_sources():
     assert fitted.score(x, y, sources=labels) == r2_score(y, mean) > fitted.score(x, y)
 
 
+def counts():
+    rng = np.random.default_rng(4)
+    x = np.sort(rng.uniform(0, 6, (ROWS, 1)), 0)
+    people = rng.uniform(5, 40, ROWS)
+    return x, rng.poisson(people * np.exp(np.sin(x[:, 0]) - 1)).astype(float), people
+
+
+def test_counts_are_those_of_the_library():
+    x, y, people = counts()
+    fitted = quick(likelihood=mrgp.Poisson()).fit(x, y, exposure=people)
+    seen = mrgp.Observations(mrgp.points(x), y, likelihood="poisson", exposure=people)
+    direct = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([seen]), optimiser=QUICK, progress=None)
+    rate = mrgp.predict(direct, mrgp.points(x))
+    same(fitted.predict(x, return_std=True), (rate.mean, rate.std))
+    cases = mrgp.predict(direct, mrgp.points(x), source="source", exposure=people)
+    expected, sd = fitted.predict(x, return_std=True, exposure=people)
+    np.testing.assert_allclose(expected, cases.mean, rtol=1e-12)
+    np.testing.assert_allclose(sd, cases.std, rtol=1e-12)
+    mean, covariance = fitted.predict(x, return_cov=True, exposure=people)
+    np.testing.assert_allclose(mean, expected, rtol=1e-6)
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), sd, rtol=1e-6)
+    assert fitted.score(x, y, exposure=people) == r2_score(y, expected) > 0.5
+
+
+def test_sources_scatter_each_in_its_way_and_successes_have_trials():
+    x, y, people = counts()
+    labels = np.array(["register", "clinic"] * (ROWS // 2))
+    values = np.where(labels == "register", y, y / people + 0.05)
+    fitted = quick(likelihood={"register": "poisson", "clinic": "log_normal"}).fit(
+        x, values, sources=labels, exposure=np.where(labels == "register", people, 1.0)
+    )
+    scatter = {source: made.name for (source, _), made in fitted.fit_.likelihoods.items()}
+    assert scatter == {"clinic": "log_normal", "register": "poisson"}
+    shares = quick(likelihood="binomial").fit(x, np.minimum(y, 50), trials=50)
+    share = shares.predict(x)
+    assert np.all((share > 0) & (share < 1))
+    np.testing.assert_allclose(shares.predict(x, trials=50), 50 * share)
+    for settings, given, text in (
+        ({"likelihood": {"other": "poisson"}}, {"sources": labels}, "names 'other', which is no"),
+        ({"likelihood": "poisson"}, {"exposure": people[:3]}, r"one for each of the 24 rows.*\(3,"),
+        ({"likelihood": "zebra"}, {}, "likelihood= is one of"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            quick(**settings).fit(x, y, **given)
+
+
+@pytest.mark.thorough
+def test_exposures_are_routed_through_a_search():
+    x, y, people = counts()
+    halves = [(np.arange(0, ROWS, 2), np.arange(1, ROWS, 2))]
+    grid = {"likelihood": ["poisson", "negative_binomial"]}
+    with config_context(enable_metadata_routing=True):
+        estimator = quick().set_fit_request(exposure=True).set_score_request(exposure=True)
+        search = GridSearchCV(estimator, grid, cv=halves).fit(x, y, exposure=people)
+    train, test = halves[0]
+    first = quick(likelihood="poisson").fit(x[train], y[train], exposure=people[train])
+    found = search.cv_results_["split0_test_score"][0]
+    assert found == first.score(x[test], y[test], exposure=people[test])
+
+
 def test_the_order_of_rows_does_not_choose_the_target():
     x, y, labels = two_sources()
     recipe = mrgp.MRGP(bias="offset")

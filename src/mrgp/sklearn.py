@@ -41,8 +41,10 @@ class MRGPRegressor(RegressorMixin, BaseEstimator):
     Rows of X are points, columns the inputs. `model` is a recipe for one task (default:
     `mrgp.MRGP()`). `regions` maps the name of an input to the pair of columns, by name or by
     number, that are its lower and upper sides: y is then the mean over a box, and a row whose two
-    sides are equal is a point along that input. `weights`, `optimiser` and `key` are those of
-    `mrgp.fit`. Inputs need no scaling; kernels are in their units, and go by the columns' names.
+    sides are equal is a point along that input. `likelihood` is how values scatter, a word or a
+    value such as `mrgp.Poisson()`, for all or as a mapping of sources; the link is the model's.
+    `weights`, `optimiser` and `key` are those of `mrgp.fit`. Inputs need no scaling; kernels are
+    in their units, and go by the columns' names.
 
     After `fit`, `fit_` is the `mrgp.Fit`, with `fit_.summary()`; `n_features_in_` and, for data
     frames, `feature_names_in_` are the columns.
@@ -59,22 +61,28 @@ class MRGPRegressor(RegressorMixin, BaseEstimator):
         model: Any = None,
         *,
         regions: Any = None,
+        likelihood: Any = "gaussian",
         weights: Any = None,
         optimiser: Any = None,
         key: Any = 0,
     ):
         self.model = model
         self.regions = regions
+        self.likelihood = likelihood
         self.weights = weights
         self.optimiser = optimiser
         self.key = key
 
-    def fit(self, X: Any, y: Any, sources: Any = None) -> "MRGPRegressor":
+    def fit(
+        self, X: Any, y: Any, sources: Any = None, exposure: Any = None, trials: Any = None
+    ) -> "MRGPRegressor":
         """Fit the model to a table.
 
         `sources` has the label of each row's source. Every source has a noise of its own, and a
         bias where the model gives it one, as `mrgp.MRGP(bias="offset", target=...)` does. Sources
-        are in the order of their labels; without `target=` the first is the target.
+        are in the order of their labels; without `target=` the first is the target. `exposure`
+        multiplies what each row sees of the field, `trials` are those of a binomial: one number,
+        or one for each row.
 
         >>> x, y = [[0.0], [1.0], [0.5], [1.5]], [0.0, 1.0, 2.5, 3.2]
         >>> model = MRGP(bias="offset", target="sensor")
@@ -86,8 +94,18 @@ class MRGPRegressor(RegressorMixin, BaseEstimator):
         groups = _groups(sources, len(X))
         inputs = _inputs(self.regions, getattr(self, "feature_names_in_", None), X.shape[1])
         support = _support(inputs, X)
-        parts = [(support[rows], y[rows], source) for source, rows in groups.items()]
-        data = Dataset(Observations(at, seen, name=name or "source") for at, seen, name in parts)
+        scatter = _likelihoods(self.likelihood, groups)
+        beside = {"exposure": exposure, "trials": trials}
+        data = Dataset(
+            Observations(
+                support[rows],
+                y[rows],
+                name=source or "source",
+                likelihood=scatter[source],
+                **{name: _own(given, rows, len(X), name) for name, given in beside.items()},
+            )
+            for source, rows in groups.items()
+        )
         model = MRGP() if self.model is None else self.model
         settings = {"optimiser": self.optimiser, "progress": None}
         self.fit_ = selection.fit(model, data, self.key, self.weights, **settings)
@@ -95,13 +113,20 @@ class MRGPRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def predict(
-        self, X: Any, return_std: bool = False, return_cov: bool = False, sources: Any = None
+        self,
+        X: Any,
+        return_std: bool = False,
+        return_cov: bool = False,
+        sources: Any = None,
+        exposure: Any = None,
+        trials: Any = None,
     ) -> Any:
         """Predict the field: its mean, with sd or covariance if asked for.
 
         The uncertainty is that of the field, without the noise of new observations. With
         `sources`, one label or one for each row, it is what those sources would report, bias
-        included, without noise; covariances are of one source.
+        included, without noise; covariances are of one source. With `exposure`, or `trials`, one
+        number or one for each row, it is the field times that: the counts that are expected.
 
         >>> MRGPRegressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.5]).predict([[1.5]]).shape
         (1,)
@@ -111,14 +136,15 @@ class MRGPRegressor(RegressorMixin, BaseEstimator):
                 f"{WHERE}: predict returns an sd or a covariance; got return_std=True and"
                 " return_cov=True. Ask for one: the variances are the covariance's diagonal."
             )
+        support = self.to_support(X)
+        size = _size({"exposure": exposure, "trials": trials}, len(support))
         if return_cov:
             pred = self._joint(X, sources)
-            return pred.mean, pred.covariance
-        support = self.to_support(X)
+            return pred.mean * size, pred.covariance * np.outer(size, size)
         mean, std = np.empty(len(support)), np.empty(len(support))
         for source, rows in _groups(sources, len(support)).items():
             pred = prediction.predict(self.fit_, support[rows], source=source, key=self.key)
-            mean[rows], std[rows] = pred.mean, pred.std
+            mean[rows], std[rows] = pred.mean * size[rows], pred.std * size[rows]
         return (mean, std) if return_std else mean
 
     def sample_y(
@@ -135,14 +161,23 @@ class MRGPRegressor(RegressorMixin, BaseEstimator):
             seed = check_random_state(seed).randint(LARGEST_SEED)
         return self._joint(X, sources).sample(int(seed), n_samples).T
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, sources: Any = None) -> float:
-        """Return R squared of `predict(X, sources=sources)`.
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        sources: Any = None,
+        exposure: Any = None,
+        trials: Any = None,
+    ) -> float:
+        """Return R squared of `predict` with the same arguments.
 
         >>> gp = MRGPRegressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.5])
         >>> gp.score([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.5]) <= 1.0
         True
         """
-        return float(r2_score(y, self.predict(X, sources=sources), sample_weight=sample_weight))
+        mean = self.predict(X, sources=sources, exposure=exposure, trials=trials)
+        return float(r2_score(y, mean, sample_weight=sample_weight))
 
     def to_support(self, X: Any) -> Support:
         """Return the points or boxes that rows of a table are, for `mrgp.predict(self.fit_, ...)`.
@@ -227,6 +262,39 @@ def _support(inputs: Inputs, X: Table) -> Support:
                 " they move each column by itself."
             )
     return support_of(sides, "mean")
+
+
+def _likelihoods(given: Any, groups: Mapping[str | None, Any]) -> dict[str | None, Any]:
+    """Return the likelihood of each source: the one of all, or those of a mapping."""
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(groups, given)
+    strange = [str(name) for name in given if str(name) not in groups]
+    if strange:
+        raise ValueError(
+            f"{WHERE}: likelihood= names {strange[0]!r}, which is no source; the labels of sources="
+            f" are {[name for name in groups if name is not None]}."
+        )
+    named = {str(name): value for name, value in given.items()}
+    return {name: named.get(str(name), "gaussian") for name in groups}
+
+
+def _own(given: Any, rows: Int[np.ndarray, " k"], count: int, name: str) -> Any:
+    """Return what rows have of an argument that is one number, or one for each row."""
+    if given is None:
+        return None
+    values = np.asarray(given, np.float64)
+    if values.shape not in ((), (count,)):
+        raise ValueError(
+            f"{WHERE}: {name}= is one number, or one for each of the {count} rows; got shape"
+            f" {values.shape}."
+        )
+    return np.broadcast_to(values, (count,))[rows]
+
+
+def _size(beside: Mapping[str, Any], count: int) -> Float[np.ndarray, " n"]:
+    """Return how many times the field each row is asked for: its exposure, or its trials."""
+    given = [_own(values, np.arange(count), count, name) for name, values in beside.items()]
+    return np.prod([np.ones(count), *(part for part in given if part is not None)], axis=0)
 
 
 def _groups(sources: Any, count: int) -> dict[str | None, Int[np.ndarray, " _"]]:

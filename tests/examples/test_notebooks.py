@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from examples.test_tutorials import CLAIMS, NAMES, ROOT
+from examples.test_tutorials import CLAIMS, NAMES, ROOT, skip_without_data
 
 MADE = runpy.run_path(str(ROOT / "examples" / "_notebooks.py"))
 RUN = """
@@ -56,6 +56,7 @@ def test_one_command_writes_them_all(tmp_path):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_runs_and_keeps_the_claims(name, tmp_path):
+    skip_without_data(name)
     made = MADE["notebook"](name)
     setting = next(c for c in made["cells"] if c["cell_type"] == "code")
     setting["source"] = ["QUICK = True"]

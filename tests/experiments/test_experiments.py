@@ -538,6 +538,18 @@ def test_every_experiment_can_be_read_and_says_how_to_run_it(folder):
     assert f"mrgp run {folder.name}" in (folder / "README.md").read_text()
 
 
+@pytest.mark.parametrize("folder", MEASURED, ids=lambda f: f.name)
+def test_recorded_tables_say_how_near_they_come_back(folder):
+    experiment = experiments.find(str(folder))
+    expected = json.loads((folder / "expected.json").read_text())
+    assert expected["tolerances"]
+    assert set(expected["measured"].get("first", {})) <= set(expected["measured"]["variants"])
+    for variant, by_model in expected["measured"]["variants"].items():
+        assert variant in experiment.variants
+        for model, metrics in by_model.items():
+            assert set(expected["tolerances"]) <= set(metrics), (variant, model)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", MEASURED, ids=lambda f: f.name)
 def test_experiments_reproduce_their_recorded_tables(folder):

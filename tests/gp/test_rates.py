@@ -6,8 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import gammaln
 
 import mrgp
+from mrgp import links
 from mrgp.gp import LinkedField, Pull, Scatter, Seen, chunks, rates
 from mrgp.gp.variational import Moments
 from mrgp.kernels import Binding
@@ -100,3 +102,39 @@ def test_slopes_of_a_sum_come_with_its_value(size):
         expected = jax.value_and_grad(lambda s, x: 3.0 * term(s, x, z), argnums=(0, 1))(shared, x)
         for one, two in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
             np.testing.assert_allclose(one, two, rtol=1e-12)
+
+
+NODES, DRAWS, COUNT, LEVEL = 25, 400_000, 70.0, 80.1
+SHORT, LONG = 0.366, 3.0
+
+
+def of_a_region(sd, lengthscale):
+    """Return E log p of a count over a region with a Gaussian f: by draws, matched, by Jensen."""
+    x = np.linspace(0.0, 1.0, NODES)
+    covariance = sd**2 * np.exp(-0.5 * (x[:, None] - x[None, :]) ** 2 / lengthscale**2)
+    root = np.linalg.cholesky(covariance + 1e-10 * np.eye(NODES))
+    weights, rng, draws = np.full((1, NODES), LEVEL / NODES), np.random.default_rng(0), []
+    for _ in range(DRAWS // 50_000):
+        mu = np.exp(rng.standard_normal((50_000, NODES)) @ root.T) @ weights[0]
+        draws.append(COUNT * np.log(mu) - mu - gammaln(COUNT + 1))
+    f, y, share = jnp.zeros((1, NODES)), jnp.full(1, COUNT), jnp.asarray(weights)
+    mean, variance = links.region_moments("log", share, f, jnp.asarray(covariance)[None])
+    seen = links.on_scale("log", mean, variance), links.jensen_on_log(share, f, mean)
+    found = [float(mrgp.Poisson().expected_log_prob(y, *part, y)[0]) for part in seen]
+    return np.concatenate(draws), *found
+
+
+@pytest.mark.parametrize(
+    ("sd", "matched", "error"), [(0.3, -6.259, 0.01), (0.7, -20.08, 0.2), (1.2, -72.98, 1.7)]
+)
+def test_counts_of_regions_are_expected_as_by_draws(sd, matched, error):
+    """What is matched is within its stated error, and far nearer than Jensen's bound (11.3)."""
+    with jax.enable_x64(True):
+        draws, found, jensen = of_a_region(sd, SHORT)
+        far, close, low = of_a_region(sd, LONG)
+    assert found == pytest.approx(matched, abs=0.01)
+    spread = 4 * draws.std() / DRAWS**0.5
+    assert -error - spread < found - draws.mean() < spread
+    assert jensen < draws.mean() - 5 * error
+    assert close == pytest.approx(far.mean(), abs=0.02 + 4 * far.std() / DRAWS**0.5)
+    assert low < close

@@ -1,6 +1,7 @@
 """From files to maps and scores, against the same by the functions."""
 
 import json
+import re
 import warnings
 from types import SimpleNamespace
 
@@ -385,3 +386,75 @@ def write_as(form, frame, grid):
     frame = frame.drop(columns=["lon", "lat"])
     geopandas.GeoDataFrame(frame, geometry=shapes, crs="EPSG:4326").to_file(f"sensors.{form}")
     return '"sensors.csv"', f'"sensors.{form}"'
+
+
+@pytest.fixture(scope="module")
+def register(tmp_path_factory):
+    """A fit of counts with exposures, saved, and a table of places with columns of it."""
+    folder = tmp_path_factory.mktemp("register")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"km": np.arange(8.0), "births": rng.integers(20, 60, 8).astype(float)})
+    frame["cases"] = rng.poisson(0.2 * frame["births"])
+    seen = mrgp.from_frame(
+        frame, ["km"], "cases", name="register", likelihood="poisson", exposure="births"
+    )
+    optimiser = mrgp.LBFGS(max_steps=2, starts=1, candidates=0)
+    fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([seen]), optimiser=optimiser, progress=None)
+    mrgp.save(fit, folder / "fit.mrgp")
+    frame.to_csv(folder / "places.csv", index=False)
+    return SimpleNamespace(fit=folder / "fit.mrgp", at=folder / "places.csv", loaded=fit, seen=seen)
+
+
+def test_new_counts_have_the_exposure_of_a_column_or_of_a_number(register, tmp_path):
+    asked = ["--at", register.at, "--source", "register", "--noise", "--exposure"]
+    about = {"source": "register", "noise": True}
+    for given, exposure in (("births", register.seen.exposure), ("30", 30.0)):
+        found = pd.read_csv(predict(register, tmp_path, "p.csv", *asked, given))
+        wanted = mrgp.predict(register.loaded, register.seen.support, **about, exposure=exposure)
+        np.testing.assert_allclose(found["mean"], wanted.mean, rtol=1e-9)
+        np.testing.assert_allclose(found["std"], wanted.std, rtol=1e-9)
+        assert np.all(found["upper_95"] % 1 == 0)
+    asked = ["--grid", "km=0:7:1", "--source", "register", "--noise", "--exposure", "30"]
+    table = pd.read_csv(predict(register, tmp_path, "g.csv", *asked))
+    np.testing.assert_allclose(table["mean"], wanted.mean, rtol=1e-9)
+    with xr.open_zarr(predict(register, tmp_path, "g.zarr", *asked), consolidated=False) as tiles:
+        np.testing.assert_allclose(tiles["std"], wanted.std, rtol=1e-9)
+
+
+def test_exposures_that_cannot_be_are_refused(register, tmp_path, capsys):
+    noisy, at = ["--source", "register", "--noise"], ["--at", str(register.at)]
+    for asked, text in (
+        ([*at, *noisy], "'register' had exposure, and new ones need it too: add --exposure"),
+        ([*at, *noisy, "--exposure", "birth"], "nor a column of .*it has .*mean 'births'"),
+        (["--grid", "km=1", *noisy, "--exposure", "births"], "'births' is no number; columns are"),
+        ([*at, "--exposure", "3"], "--exposure is of a source's values: say whose with --source"),
+        ([*at, *noisy, "--exposure", "-3"], "exposure= must be one positive number"),
+        ([*at, *noisy, "--exposure", "3", "--trials", "2"], "'register' has no trials"),
+    ):
+        out = ["-o", str(tmp_path / "x.csv")]
+        assert command(["predict", str(register.fit), *out, *asked]) == 1
+        assert re.search(text, " ".join(capsys.readouterr().err.split()))
+
+
+def test_grids_have_exposures_of_their_own(register):
+    """As a number, as a variable, by its name, and chunk by chunk, as a support has them."""
+    births = xr.DataArray(np.linspace(10.0, 80.0, 8), {"km": np.arange(8.0)}, name="births")
+    grid = births.to_dataset()
+    about = {"source": "register", "noise": True}
+    cells = mrgp.from_grid(births).support
+    wanted = mrgp.predict(register.loaded, cells, **about, exposure=births.to_numpy())
+    for given, exposure in ((grid, "births"), (grid, births), (births.chunk(km=3), births)):
+        found = mrgp.predict(register.loaded, given, **about, exposure=exposure)
+        np.testing.assert_allclose(found["mean"], wanted.mean, rtol=1e-9)
+        np.testing.assert_allclose(found["upper"], wanted.interval(0.95)[1])
+    one = mrgp.predict(register.loaded, grid, **about, exposure=10.0)["mean"]
+    np.testing.assert_allclose(one[0], wanted.mean[0], rtol=1e-9)
+    for exposure, text in (
+        (None, "a new one needs it too"),
+        ("people", "names 'people', which is no variable of the grid; they are births"),
+        (births.rename(km="z"), "exposure= has the dimensions z, and the grid has km"),
+        (births[:3], "exposure= has 3 values along 'km', and the grid 8"),
+        (births - 10, "exposure= must be one positive number, or 8"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            mrgp.predict(register.loaded, grid, **about, exposure=exposure)

@@ -1,5 +1,7 @@
 """Fields behind a link: exact answers of small problems, equivalences, and what is refused."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from scipy.special import gammaln
 from scipy.stats import norm
 
 import mrgp
+from groups import rest_thorough
 from mrgp.data import Frame
 from mrgp.inference.settling import Settled
 from mrgp.models import Linked, Sited, conditioned
@@ -97,31 +100,52 @@ def test_gaussian_values_through_sites_equal_the_closed_form(method):
     np.testing.assert_allclose(one.variances, two.variances, atol=1e-6)
 
 
-def test_gaussian_values_through_a_link_that_is_none_equal_the_closed_form():
-    """Linked with the identity, inducing inputs at all places: one step lands on the posterior."""
-    data = gaussian_data().select(source="sites")
+RNG = np.random.default_rng(0)
+LOWER = np.arange(7.0)
+OWN = np.sort(RNG.uniform(0.0, 7.0, (7, 3)), 1)[:, :, None]
+SHARES = RNG.dirichlet(np.ones(3), 7)
+ONE = (mrgp.Matern32(1.5), OWN[:, 0], mrgp.points([[0.3], [5.0]]))
+PLACED = {
+    # Inducing inputs at every node make q that of all values; smooth kernels need fewer.
+    "points": (mrgp.points(OWN[:, 0]), *ONE),
+    "nodes": (mrgp.nodes(OWN, SHARES), ONE[0], OWN.reshape(-1, 1), ONE[2]),
+    "boxes": (
+        mrgp.intervals(LOWER, LOWER + 1),
+        mrgp.RBF(1.5),
+        np.linspace(-0.5, 7.5, 16)[:, None],
+        mrgp.intervals([0.5, 2.0], [3.0, 2.7]),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", rest_thorough(PLACED, "boxes"))
+def test_gaussian_values_through_a_link_that_is_none_equal_the_closed_form(case):
+    """Linked with the identity, over nodes of regions: one step lands on the exact posterior."""
+    regions, kernel, places, at = PLACED[case]
+    y = np.sin(LOWER / 2) + 0.1 * np.random.default_rng(3).standard_normal(7)
+    data = mrgp.Dataset([mrgp.Observations(regions, y)])
     with jax.enable_x64(True):
-        problem = mrgp.inference.problem.Problem.of(mrgp.MRGP(mrgp.RBF(0.8)), data)
-        linear = problem.build()
+        problem = mrgp.inference.problem.Problem.of(mrgp.MRGP(kernel, method="exact"), data)
+        linear, centre = problem.build(), problem.scaling.centre
         model = Linked(
             linear.solver.kernels,
-            mrgp.parameters.fixed(np.asarray(problem.records[0].support.x)),
+            mrgp.parameters.fixed(places - np.asarray(centre)),
             linear.readout,
             linear.noise,
             "identity",
             (),
             linear.processes,
             linear.inputs,
+            rule=mrgp.GaussLegendre(5),
         )
         loss = Settled(problem.objective(model))
         found = loss.model(loss.objective.start)
         exact = float(linear.log_evidence(problem.records))
-        assert float(found.log_evidence(problem.records)) == pytest.approx(exact, abs=1e-4)
-        at = mrgp.points([[0.3], [5.0]]).shift(problem.scaling.centre)
-        one = predicted(linear, conditioned(linear, problem.records), at)
-        two = predicted(found, conditioned(found, problem.records), at)
-    np.testing.assert_allclose(one.means, two.means, atol=1e-5)
-    np.testing.assert_allclose(one.variances, two.variances, atol=1e-5)
+        assert float(found.log_evidence(problem.records)) == pytest.approx(exact, abs=1e-6)
+        one = predicted(linear, conditioned(linear, problem.records), at.shift(centre))
+        two = predicted(found, conditioned(found, problem.records), at.shift(centre))
+    np.testing.assert_allclose(one.means, two.means, atol=1e-6)
+    np.testing.assert_allclose(one.variances, two.variances, atol=1e-6)
 
 
 def test_slopes_of_the_bound_equal_finite_differences():
@@ -146,6 +170,48 @@ def test_slopes_of_the_bound_equal_finite_differences():
             ]
             by_hand = (moved[0] - moved[1]) / (2 * h)
             assert float(np.sum(slope[i])) == pytest.approx(by_hand, rel=0.02, abs=2e-4)
+
+
+def seen_by(name):
+    rng = np.random.default_rng(0)
+    x = np.arange(8.0)[:, None]
+    cells, y = mrgp.boxes(x, x + 1), np.exp(rng.normal(0.5, 0.6, 8))
+    return {
+        "negative binomial": (cells, rng.poisson(3.0, 8), {"likelihood": "negative_binomial"}),
+        "log-normal below a limit": (cells, y, {"likelihood": "log_normal", "limit": 1.2}),
+        "gaussian below a limit": (cells, y, {"limit": 1.2}),
+        "outliers between limits": (
+            mrgp.points(x),
+            y,
+            {"likelihood": "student_t", "limit": 1.2, "upper_limit": 2.5},
+        ),
+    }[name]
+
+
+SLOPED = ("log-normal below a limit", "outliers between limits", "negative binomial")
+
+
+@pytest.mark.parametrize("name", rest_thorough([*SLOPED, "gaussian below a limit"], *SLOPED[:2]))
+def test_slopes_of_the_bound_by_parameters_equal_finite_differences(name):
+    """With the posterior held where it settled, over regions and points, tails included."""
+    support, y, given = seen_by(name)
+    data = mrgp.Dataset([mrgp.Observations(support, y, **given)])
+    with jax.enable_x64(True):
+        problem = mrgp.inference.problem.Problem.of(mrgp.MRGP(mrgp.RBF(1.5)), data)
+        loss = Settled(problem.objective())
+        bare = loss.objective
+        frozen = bare.frozen.with_approximation(loss.model(bare.start).approximation)
+        bound = jax.jit(dataclasses.replace(bare, frozen=frozen))
+        slope = jax.tree.leaves(jax.jit(jax.grad(bound))(bare.start))
+        leaves, shape = jax.tree.flatten(bare.start)
+        # Sites of outliers have values of millions, whose rounding small steps would see.
+        step = 1e-2 if name.startswith("outliers") else 1e-3
+        assert len(leaves) >= 3 - (name == "negative binomial")
+        for i, leaf in enumerate(leaves):
+            by = [[*leaves[:i], leaf + k * step, *leaves[i + 1 :]] for k in (1, -1, 2, -2)]
+            ahead, behind, far, back = (float(bound(jax.tree.unflatten(shape, b))) for b in by)
+            by_hand = (8 * (ahead - behind) - (far - back)) / (12 * step)
+            assert float(np.sum(slope[i])) == pytest.approx(by_hand, rel=1e-5, abs=1e-5)
 
 
 def test_variances_that_counts_leave_open_are_expected_and_not_most_likely_ones():
@@ -304,10 +370,16 @@ REFUSED = {
     "offset": (mrgp.MRGP(bias="offset"), {}, 'bias="ratio"'),
     "collapsed": (mrgp.MRGP(method="collapsed"), {}, "no closed form for link='log'"),
     "markov": (mrgp.MRGP(method="markov"), {"support": BOXES}, "no closed form for link='log'"),
+    "minibatches": (mrgp.MRGP(method="svgp"), {}, "minibatches of Gaussian values, and link='log'"),
+    "minibatches of outliers": (
+        mrgp.MRGP(method="svgp"),
+        {"likelihood": mrgp.StudentT()},
+        "method='svgp' takes Gaussian values",
+    ),
     "markov at points": (
         mrgp.MRGP(method="markov"),
         {"likelihood": mrgp.StudentT()},
-        'method="markov" takes Gaussian values',
+        "method='markov' takes Gaussian values",
     ),
     "network by markov": (
         mrgp.MRGPRN(kernel_w="constant", method="markov"),
@@ -341,7 +413,11 @@ REFUSED = {
         r"exposure= multiplies a positive field",
     ),
     "network": (mrgp.MRGPRN(), {}, "MRGPRN cannot be fitted to it: the likelihood 'poisson'"),
-    "deep": (mrgp.MRDGP(), {}, "MRDGP cannot be fitted to it: the likelihood 'poisson'"),
+    "deep": (
+        mrgp.MRDGP(),
+        {},
+        "MRDGP cannot be fitted to it: the likelihood 'poisson' .* layers explain .* bias=",
+    ),
     "censored network": (
         mrgp.MRGPRN(),
         {"likelihood": "gaussian", "limit": 1.0},
@@ -398,11 +474,32 @@ def test_counts_of_two_tasks_share_a_field_behind_a_log_link(tmp_path):
     np.testing.assert_allclose(again.mean, rare.mean, rtol=1e-12)
 
 
-def test_minibatches_and_rules_for_weights_are_refused():
+def test_stochastic_steps_are_refused():
     with pytest.raises(ValueError, match=r"fitted by mrgp\.LBFGS"):
         mrgp.fit(mrgp.MRGP(), data_of(), optimiser=mrgp.Adam(steps=10), progress=None)
-    with pytest.raises(ValueError, match="weights"):
-        mrgp.composite_weights(mrgp.MRGP(), data_of())
+
+
+WITHOUT_RULE = {
+    "counts": (mrgp.MRGP(), {}, "source 's', .* values of the likelihood 'poisson'"),
+    "outliers": (mrgp.MRGP(), {"likelihood": "student_t"}, "values of the likelihood 'student_t'"),
+    "limits": (
+        mrgp.MRGP(),
+        {"likelihood": "gaussian", "limit": 1.0},
+        "source 's', .* values at or beyond their limit",
+    ),
+    "link": (mrgp.MRGP(link="log"), {"likelihood": "gaussian"}, "MRGP: .* field behind a link"),
+}
+
+
+@pytest.mark.parametrize("case", list(WITHOUT_RULE))
+def test_rules_for_weights_say_which_values_have_none(case):
+    recipe, given, text = WITHOUT_RULE[case]
+    for ask in (
+        lambda data: mrgp.composite_weights(recipe, data, progress=None),
+        lambda data: mrgp.fit(recipe, data, weights="auto", progress=None),
+    ):
+        with pytest.raises(ValueError, match=f"{text} have no rule .* give weights="):
+            ask(data_of(**given))
 
 
 def test_frames_of_fields_behind_a_link_are_not_shifted():

@@ -5,8 +5,10 @@ import warnings
 import matplotlib as mpl
 import numpy as np
 import pytest
+from scipy.stats import poisson
 
 import mrgp
+from mrgp.distributions import COUNTS
 from mrgp.plotting import plot_data, plot_experts, plot_function, plot_posteriors, plot_prediction
 from mrgp.plotting.sheets import with_points
 from mrgp.plotting.slices import Slice
@@ -258,3 +260,38 @@ def test_posteriors_are_drawn_over_dates():
     assert first.get_xlabel() == "time (UTC)"
     days = (pd.Timestamp("2022-02-19") - pd.Timestamp(0)) / pd.Timedelta("1D")
     np.testing.assert_allclose(first.get_lines()[0].get_xdata(), days + np.arange(5) / 24)
+
+
+def test_counts_are_drawn_and_tabled_as_counts():
+    """Interval ends are whole numbers and never below zero; P(value > 2) is of three or more."""
+    rates = np.linspace(0.3, 6.0, 12)
+    support = mrgp.points(np.arange(12.0)[:, None], inputs="km")
+    parts = np.ones((1, 12)), rates[None], rates[None]
+    new = Prediction(support, "cases", "register", None, *parts, distribution=COUNTS)
+    low, high = poisson.ppf([[0.025], [0.975]], rates)
+    frame = new.to_frame()
+    np.testing.assert_allclose(frame["mean"], rates)
+    np.testing.assert_allclose(frame["std"], rates**0.5, rtol=1e-6)
+    np.testing.assert_array_equal(frame[["lower_95", "upper_95"]], np.stack([low, high], 1))
+    above = new.plot(exceedance=2.0).axes[1].lines[0].get_ydata()
+    np.testing.assert_allclose(above, poisson.sf(2, rates), rtol=1e-6)
+    seen = mrgp.Observations(
+        support,
+        poisson.rvs(rates, random_state=0),
+        task="cases",
+        name="register",
+        likelihood="poisson",
+    )
+    curve = new.plot(mrgp.Dataset([seen])).axes[0]
+    ends = np.concatenate([p.vertices for c in curve.collections[:1] for p in c.get_paths()])
+    assert set(ends[:, 1]) == {*low, *high}
+    assert ends[:, 1].min() == 0
+    assert any(np.array_equal(line.get_ydata(), seen.y) for line in curve.lines)
+    cells = mrgp.points(GRID, inputs=("east", "north"))
+    map_parts = np.ones((1, 9)), np.arange(1.0, 10.0)[None], np.arange(1.0, 10.0)[None]
+    drawn = Prediction(cells, "cases", "register", None, *map_parts, distribution=COUNTS)
+    mean, sd = (panel for panel in drawn.plot().axes if panel.get_title())
+    assert sorted(np.asarray(mean.collections[0].get_array()).ravel()) == list(range(1, 10))
+    np.testing.assert_allclose(
+        np.sort(np.asarray(sd.collections[0].get_array()).ravel()), np.arange(1.0, 10.0) ** 0.5
+    )

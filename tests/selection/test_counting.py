@@ -50,10 +50,38 @@ def test_whole_numbers_may_be_counts():
     assert "give the source likelihood=mrgp.Poisson()" in may_be_counts(data)[0]
 
 
-def test_several_tasks_of_counts_are_refused():
-    data = mrgp.Dataset([counts(), counts(task="others")])
-    with pytest.raises(ValueError, match=r"choose: source 'cases'.*is not Gaussian.*one task at"):
-        mrgp.choose(data)
+def test_several_tasks_of_counts_share_latent_functions_behind_a_log_link():
+    data = mrgp.Dataset([counts(), counts(task="others", exposure=2.0), counts("wards")])
+    recipe, reasons = mrgp.choose(data)
+    assert recipe == mrgp.MRGPRN(kernel_w="constant")
+    said = " ".join(reasons)
+    assert "The values of cases, others, are poisson." in said
+    assert "mixtures of 2 latent functions behind a log link, in proportions that do not" in said
+    assert "without a ratio" in reasons[-1]
+
+
+@pytest.mark.thorough
+def test_counts_of_several_tasks_are_fitted_by_what_is_chosen():
+    data = mrgp.Dataset([counts(), counts(task="others", exposure=2.0)])
+    quick = mrgp.LBFGS(max_steps=2, starts=1, candidates=0)
+    fit = mrgp.fit("auto", data, optimiser=quick, progress=None)
+    assert fit.name == "MRGPRN"
+    assert mrgp.predict(fit, X, task="others").interval(0.95)[0].min() > 0
+    assert any("behind a log link" in reason for reason in fit.reasons)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({}, "source 'cases', task 'value' is poisson, source 's', task 'v' is gaussian"),
+        ({"likelihood": "student_t"}, "'s', task 'v' is student_t, and no model"),
+        ({"likelihood": "binomial", "trials": 50}, "is binomial.* behind one link. Choose for one"),
+    ],
+)
+def test_tasks_without_a_link_for_all_are_refused(given, text):
+    other = mrgp.Observations(X, MANY, name="s", task="v", **given)
+    with pytest.raises(ValueError, match=f"choose: .*{text}"):
+        mrgp.choose(mrgp.Dataset([counts(), other]))
 
 
 def prediction(mean, n):

@@ -18,7 +18,7 @@ from mrgp.config.names import listed, match, offer
 from mrgp.config.schema import Config, ConfigError, Source
 from mrgp.inference.journal import Journal
 from mrgp.inference.tallies import checksum_of
-from mrgp.io.files import read_frame
+from mrgp.io.files import check_numbers, read_frame
 from mrgp.io.geography import find_pair, is_degrees, locate
 from mrgp.io.sources import read_data, read_source
 from mrgp.report.layout import Layout, plain
@@ -68,6 +68,47 @@ def check_asked(fit: mrgp.Fit, task: str | None, source: str | None, noise: bool
     if noise and source is None and len(sources) > 1:
         raise ValueError(f"--noise is a source's: say whose with --source, {listed(sources)}.")
     return task or next(iter(tasks))
+
+
+def check_beside(
+    fit: mrgp.Fit, task: str, source: str | None, noise: bool, given: dict[str, Any]
+) -> None:
+    """Refuse exposures and trials that values of a source have not, or that new ones lack."""
+    if source is None and noise:
+        source = next(s for s, t in fit.processes if t == task)
+    process = str(source), task
+    successes = source is not None and fit.likelihoods[process].domain == "successes"
+    needed = {"--exposure": process in fit.exposed, "--trials": successes}
+    for option, value in given.items():
+        if value is not None and source is None:
+            raise ConfigError(f"{option} is of a source's values: say whose with --source.")
+        if value is None and noise and needed[option]:
+            raise ConfigError(
+                f"--noise: the values of {source!r} had {option.strip('-')}, and new ones need it"
+                f" too: add {option}, a number, or a column of the table of places."
+            )
+
+
+def beside_rows(given: dict[str, str | None], table: Any, path: Path | None) -> dict[str, Any]:
+    """Return the exposure and the trials that options give: numbers, or columns of a table."""
+    asked = {option: text for option, text in given.items() if text is not None}
+    return {option.strip("-"): _row(option, text, table, path) for option, text in asked.items()}
+
+
+def _row(option: str, text: str, table: Any, path: Path | None) -> Any:
+    if table is not None and text in table:
+        return check_numbers(table[text], f"{path}: column {text!r}").to_numpy()
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    if table is None:
+        raise ConfigError(
+            f"{option} {text!r} is no number; columns are those of --at or --polygons."
+        )
+    raise ConfigError(
+        f"{option} {text!r} is neither a number nor a column of {path}; it has {offer(text, table)}"
+    )
 
 
 def check_fitted(option: str, name: str | None, fitted: Collection[str]) -> None:

@@ -123,6 +123,12 @@ def predict(
     task: Task = None,
     source: Annotated[str | None, typer.Option(help="As this source would report it.")] = None,
     noise: Annotated[bool, typer.Option("--noise", help="Add the source's noise.")] = False,
+    exposure: Annotated[
+        str | None, typer.Option(help="Of the source's values: a number, or a column of --at.")
+    ] = None,
+    trials: Annotated[
+        str | None, typer.Option(help="Of new successes: a number, or a column of --at.")
+    ] = None,
     times: Annotated[
         str | None,
         typer.Option(help="Each place of --at at these times: 2022-02-19/2022-02-21/1h"),
@@ -164,9 +170,12 @@ def predict(
         check_file(picture, PICTURES, "--picture")
     loaded = mrgp.load(fit)
     task = saved.check_asked(loaded, task, source, noise)
+    beside: dict[str, Any] = {"--exposure": exposure, "--trials": trials}
+    saved.check_beside(loaded, str(task), source, noise, beside)
     by = (scheduler, workers, tile)
     if tiled.wants_tiles(loaded, grid, out, picture, window, *by):
         asked = {"task": task, "source": source, "noise": noise}
+        asked |= saved.beside_rows(beside, None, None)
         tiled.write_map(fit, loaded, grid or "", out, asked, exceed, *by)
         return
     path = at or polygons
@@ -177,7 +186,8 @@ def predict(
         table = table if times is None else at_times(table, path, times, loaded)
         support = places_of(table, path, loaded, saved.config_of(fit), window)
     doing(f"predicting {len(support):,} places")
-    found = mrgp.predict(loaded, support, task=task, source=source, noise=noise)
+    rows = saved.beside_rows(beside, table, path)
+    found = mrgp.predict(loaded, support, task=task, source=source, noise=noise, **rows)
     for words in far_from_data(found, loaded):
         note(f"note: {words}")
     doing(f"writing {out}")

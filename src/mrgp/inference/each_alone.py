@@ -81,12 +81,29 @@ def composite_optimum(problem: Problem, progress: Progress) -> Optimum:
     if built.variational is not None:
         # With the best q(u) of each source, its bound is the collapsed one.
         built = built.variational.with_q(None)
+    if built.approximate is not None:
+        raise ValueError(_of_other_likelihoods(problem))
     if built.composite is None:
         raise ValueError(
             f"{type(problem.recipe).__name__} cannot take its sources one by one, and so has no"
             " rule for composite weights; give weights={source: number}, or none."
         )
     return _linear_optimum(problem, built.composite, progress)
+
+
+def _of_other_likelihoods(problem: Problem) -> str:
+    """Say why values that are not Gaussian have no rule for composite weights."""
+    odd = next((o for o in problem.data if not o.conjugate), None)
+    if odd is None:
+        what = f"{type(problem.recipe).__name__}: values of a field behind a link"
+    elif odd.likelihood.conjugate:
+        what = f"{odd.label}: values at or beyond their limit"
+    else:
+        what = f"{odd.label}: values of the likelihood {odd.likelihood.name!r}"
+    return (
+        f"{what} have no rule for composite weights, which compares Gaussian scores of the"
+        " latent functions; give weights={source: number}, or none."
+    )
 
 
 def _linear_optimum(problem: Problem, built: Any, progress: Progress) -> Optimum:

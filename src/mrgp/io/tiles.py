@@ -17,6 +17,7 @@ from mrgp.io.quantities import quantities_of
 from mrgp.io.sides import support_of
 from mrgp.prediction import predict
 from mrgp.prediction.alignment import aligned
+from mrgp.prediction.predicting import rows_beside
 from mrgp.prediction.predictor import Predictor
 from mrgp.supports import Side, Support, with_rows
 
@@ -25,6 +26,7 @@ FIELDS = ("mean", "std", "lower", "upper")
 TILE_CELLS = 2**18
 """Cells of a tile where nothing else is asked for: 10 MB of results, some hundred while at work."""
 
+BESIDE = ("exposure", "trials")
 LOCAL = ("threads", "threading", "processes", "multiprocessing", "sync", "synchronous")
 Span = tuple[slice, ...]
 
@@ -34,8 +36,8 @@ class Tiling:
     """A fit, what is asked of it, and the cells of a grid: all that a tile's fields need.
 
     `along` has the cells along each dimension of the grid, `inputs` the input that each of them is,
-    `rows` the covariates of places that are the same everywhere, `exceed` a threshold whose
-    probability is a further field.
+    `rows` the covariates of places that are the same everywhere, `beside` the exposure and the
+    trials of cells where they differ, `exceed` a threshold whose probability is a further field.
     """
 
     fit: Predictor
@@ -44,6 +46,7 @@ class Tiling:
     asked: dict[str, Any]
     rows: dict[str, Any]
     exceed: float | None = None
+    beside: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -81,7 +84,8 @@ class Tiling:
 
     def predicted(self, span: Span) -> Float[np.ndarray, "k *cells"]:
         """Return the fields of a tile, one after the other."""
-        found = predict(self.fit, self.support(span), **self.asked)
+        own: dict[str, Any] = {name: values[span].ravel() for name, values in self.beside.items()}
+        found = predict(self.fit, self.support(span), **self.asked | own)
         values = [found.mean, found.std, *found.interval(0.95)]
         if self.exceed is not None:
             values.append(found.exceedance(self.exceed))
@@ -92,6 +96,11 @@ class Tiling:
         """Refuse cells that the fit does not know, by the corners of the grid."""
         corners = tuple(slice(None, None, max(1, n - 1)) for n in self.shape)
         aligned(self.fit, self.support(corners))
+        given = ({**self.asked, **self.beside}.get(name) for name in BESIDE)
+        exposure, trials = (v.ravel() if isinstance(v, np.ndarray) else v for v in given)
+        process = str(self.asked["source"]), self.asked["task"]
+        count = math.prod(self.shape)
+        rows_beside(self.fit, process, self.asked["noise"], exposure, trials, count)
 
 
 def tile(tiling: Tiling, span: Span) -> Float[np.ndarray, "k *cells"]:
@@ -135,7 +144,8 @@ def tiling_of(
     dims = [str(dim) for dim in grid.dims if dim in grid.coords or not whole]
     inputs = _inputs(dims, [name for name in fit.inputs if name not in rows], added)
     along, _, _ = cells_of(grid, coordinates, dims, instant=instant, crs=crs)
-    found = Tiling(fit, tuple(along), inputs, asked, rows, exceed)
+    beside = {n: _field_of(grid, asked[n], dims, n) for n in BESIDE if _differs(asked.get(n))}
+    found = Tiling(fit, tuple(along), inputs, asked, rows, exceed, beside)
     found.check()
     return found
 
@@ -163,6 +173,40 @@ def _one_value(grid: Any, name: str) -> Any:
             f" one value of it, as grid.assign_coords({name}=...), or predict on a table of places."
         )
     return grid.coords[name].item()
+
+
+def _differs(given: Any) -> bool:
+    """Tell whether an exposure, or trials, may differ between cells: an array, or its name."""
+    return isinstance(given, str) or hasattr(given, "dims")
+
+
+def _field_of(grid: Any, given: Any, dims: Sequence[str], name: str) -> Float[np.ndarray, "*cells"]:
+    """Return a variable of a grid, or one beside it, as an array over the grid's dimensions."""
+    if isinstance(given, str):
+        there = {str(known) for known in (*grid.coords, *getattr(grid, "data_vars", ()))}
+        if given not in there:
+            raise ValueError(
+                f"{WHERE}: {name}= names {given!r}, which is no variable of the grid; they are"
+                f" {listed(sorted(there - set(dims)))}."
+            )
+        given = grid[given]
+    if not set(given.dims) <= set(dims):
+        raise ValueError(
+            f"{WHERE}: {name}= has the dimensions {listed(map(str, given.dims))}, and the grid has"
+            f" {listed(dims)}. Call rename, isel or squeeze on it first."
+        )
+    sizes = {dim: grid.sizes[dim] for dim in dims}
+    wrong = [str(dim) for dim in given.dims if given.sizes[dim] != sizes[dim]]
+    if wrong:
+        raise ValueError(
+            f"{WHERE}: {name}= has {given.sizes[wrong[0]]} values along {wrong[0]!r}, and the grid"
+            f" {sizes[wrong[0]]}. Give one for each cell, as of grid.interp_like or reindex_like."
+        )
+    return (
+        given.expand_dims({d: n for d, n in sizes.items() if d not in given.dims})
+        .transpose(*dims)
+        .to_numpy()
+    )
 
 
 def _chunks(grid: Any, tiling: Tiling, chunks: Any) -> tuple[tuple[int, ...], ...] | None:

@@ -52,7 +52,13 @@ class Approximate(Model, Protocol):
         ...
 
 
-def refuse_likelihoods(data: Dataset, name: str) -> None:
+CLOSED = (
+    "the model is solved in closed form. Use MRGP (for counts of several tasks MRGPRN with"
+    ' kernel_w="constant")'
+)
+
+
+def refuse_likelihoods(data: Dataset, name: str, why: str = CLOSED) -> None:
     """Refuse sources whose likelihood a model cannot serve that is solved in closed form.
 
     >>> from mrgp import Observations, points
@@ -63,9 +69,8 @@ def refuse_likelihoods(data: Dataset, name: str) -> None:
         reason = None
         if not o.likelihood.conjugate:
             reason = (
-                f"the likelihood {o.likelihood.name!r} has no Gaussian posterior, and the model is"
-                " solved in closed form. Use MRGP (for counts of several tasks MRGPRN with"
-                ' kernel_w="constant"), or likelihood="gaussian"'
+                f"the likelihood {o.likelihood.name!r} has no Gaussian posterior, and {why}, or"
+                ' likelihood="gaussian"'
             )
         elif o.censored is not None:
             reason = (

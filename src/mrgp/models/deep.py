@@ -25,6 +25,11 @@ from mrgp.supports import DEFAULT_RULE, Geometry, Support
 MeanDeep = Literal["identity", "linear"]
 Stage = Literal["bases", "experts", "joint"]
 SCHEDULES = {"cut": ("bases", "experts"), "joint": ("bases", "experts", "joint")}
+LAYERED = (
+    "the layers explain what a line of the layer below leaves of the target's values, which is"
+    ' Gaussian. Use MRGP, with bias="ratio" where sources report multiples of one positive field,'
+    ' or bias="affine" where the field has either sign'
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -81,7 +86,7 @@ class _Deep(PlainRecipe, abc.ABC):
 
     def frame(self, data: Dataset) -> Frame:
         """Leave inputs and values as they are: each part centres its own."""
-        refuse_likelihoods(data, type(self).__name__)
+        refuse_likelihoods(data, type(self).__name__, LAYERED)
         return Frame.of(data)._replace(scaling=Scaling.plain(data))
 
     @float64

@@ -93,6 +93,11 @@ def refuse_closed_form(method: str, link: Link, name: str) -> None:
         raise ValueError(
             f"{name}: method={method!r} has no closed form for link={link!r}; leave method= out."
         )
+    if method == "svgp":
+        raise ValueError(
+            f'{name}: method="svgp" trains on minibatches of Gaussian values, and link={link!r} has'
+            " steps on all rows; leave method= out. Much work is then begun on some of the rows."
+        )
 
 
 def linked_locations(

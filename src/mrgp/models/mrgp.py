@@ -264,10 +264,10 @@ class MRGP(PlainRecipe):
 
     def _solver(self, data: Dataset, scaling: Scaling, kernel: Kernel, key: Any) -> Solver:
         gaussian = all(o.conjugate for o in data)
-        if self.method == "markov" and not gaussian:
+        if self.method in ("markov", "svgp") and not gaussian:
             odd = next(o for o in data if not o.conjugate)
             raise ValueError(
-                f'{odd.label}: method="markov" takes Gaussian values without limits; take'
+                f"{odd.label}: method={self.method!r} takes Gaussian values without limits; take"
                 ' method="exact" or "collapsed" for others.'
             )
         wanted = self.method == "markov"

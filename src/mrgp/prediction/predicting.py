@@ -82,7 +82,8 @@ def predict(
     over `samples` of their draws (default 100).
 
     Instead of a support, an xarray grid may be given, whose dimensions are the inputs: the result
-    is a Dataset as of `to_grid(like=grid)`. Where the grid is backed by Dask, or `chunks` are given
+    is a Dataset as of `to_grid(like=grid)`. `exposure` and `trials` may then be variables of the
+    grid, or their names. Where the grid is backed by Dask, or `chunks` are given
     (by dimension as in xarray, or "auto"), nothing is computed until values are asked for, chunk by
     chunk; then by the workers of `scheduler`, a client of a Dask cluster or its address, if given.
 
@@ -102,8 +103,9 @@ def predict(
     if type(support).__module__.partition(".")[0] == "xarray":
         from mrgp.io.tiles import predict_grid
 
-        _refuse({"joint": joint, "exposure": exposure, "trials": trials}, "goes with a support")
+        _refuse({"joint": joint}, "goes with a support")
         asked = {"task": task, "source": source, "noise": noise, "key": key, "samples": samples}
+        asked |= {"exposure": exposure, "trials": trials}
         return predict_grid(fit, support, asked, chunks, scheduler)
     _refuse({"chunks": chunks, "scheduler": scheduler}, "goes with an xarray grid")
     if not isinstance(support, Support):

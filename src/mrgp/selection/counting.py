@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from mrgp.data import Dataset, Observations
-from mrgp.models import MRGP
+from mrgp.models import MRGP, MRGPRN
 from mrgp.models.linking import link_of
 
 DISPERSED = 2.0
@@ -27,10 +27,7 @@ def chosen_for_likelihoods(data: Dataset) -> tuple[Any, tuple[str, ...]] | None:
     if not special:
         return None
     if len(data.tasks) > 1:
-        raise ValueError(
-            f"choose: {special[0].label} is not Gaussian, and models of several tasks are. Choose"
-            " for one task at a time, data.select(task=...)."
-        )
+        return _of_several_tasks(data, special)
     link = link_of("auto", data)
     field = "one field" if link == "identity" else f"one field behind a {link} link"
     reasons = [f"The values of {o.name} are {o.likelihood.name}: {field}." for o in special]
@@ -40,6 +37,32 @@ def chosen_for_likelihoods(data: Dataset) -> tuple[Any, tuple[str, ...]] | None:
         return MRGP(), tuple(reasons)
     reasons.append(f"Sources other than {first} may report a multiple of the field.")
     return MRGP(bias="ratio"), tuple(reasons)
+
+
+def _of_several_tasks(data: Dataset, special: list[Observations]) -> tuple[Any, tuple[str, ...]]:
+    """Return constant weights behind the link that all tasks have, or say that they have none."""
+    scales = {o.likelihood.scale: o for o in data}
+    if "real" in scales or len(scales) > 1:
+        one, *others = sorted(data, key=lambda o: o.process != special[0].process)
+        scale = one.likelihood.scale
+        other = next((o for o in others if o.likelihood.scale != scale), others[0])
+        raise ValueError(
+            f"choose: {one.label} is {one.likelihood.name}, {other.label} is"
+            f" {other.likelihood.name}, and no model of several tasks takes both: these are behind"
+            " one link. Choose for one task at a time, data.select(task=...)."
+        )
+    link, count = link_of("auto", data), len(data.tasks)
+    recipe = MRGPRN(kernel_w="constant")
+    reasons = [f"The values of {o.name}, {o.task}, are {o.likelihood.name}." for o in special]
+    reasons += [said for o in special for said in _told(o)]
+    reasons.append(
+        f"The {count} tasks are mixtures of {recipe.latents_of(data)} latent functions behind a"
+        f" {link} link, in proportions that do not change: what one task shows of them holds for"
+        " the others."
+    )
+    if len(data) > count:
+        reasons.append("Sources of a task are taken to report the same field, without a ratio.")
+    return recipe, tuple(reasons)
 
 
 def may_be_counts(data: Dataset) -> tuple[str, ...]:
