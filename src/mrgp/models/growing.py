@@ -31,7 +31,7 @@ from mrgp.data import (
     process_weights,
     spread_of,
 )
-from mrgp.gp import Conditioned, nodes_of
+from mrgp.gp import Conditioned, Markov, nodes_of
 from mrgp.kernels import (
     RBF,
     Constant,
@@ -146,7 +146,20 @@ class Growth:
             seed=as_seed(key),
             rule=recipe.quadrature,
         )
-        return cls(recipe, plan, data, process_weights(weights, data.processes), tree, {})
+        weighted = process_weights(weights, data.processes)
+        growth = cls(recipe, plan, data, weighted, tree, {})
+        growth._check_joint()
+        return growth
+
+    def _check_joint(self) -> None:
+        """Refuse to train parts together of which one would be solved along time."""
+        if self.recipe.method != "auto" or "joint" not in self.recipe.stages:
+            return
+        for branch in (b for b in self.plan.branches if b.parent is None):
+            alone = Dataset([self.data[branch.process]])
+            if isinstance(self._base_recipe(branch).build(alone).solver, Markov):
+                where = f'method="auto", which solves {branch.name} along time,'
+                raise ValueError(refused_joint(type(self.recipe).__name__, where))
 
     def wanted(self, branch: Branch) -> Wanted | None:
         """Return the part that comes next, or None where its parent is not there.
@@ -257,6 +270,14 @@ class Growth:
         every = (np.asarray(part) for part in (atoms.lower, atoms.weights, found.y))
         by_path = (part.reshape(-1, len(rows), *part.shape[1:])[:, :count] for part in every)
         return tuple(part.reshape(-1, *part.shape[2:]) for part in by_path)
+
+
+def refused_joint(recipe: str, where: str) -> str:
+    """Say why parts that are solved along time are not trained together with others."""
+    return (
+        f"{recipe}: the stage 'joint' trains the inducing inputs of all parts together, and"
+        f' {where} has none; take schedule="cut", or method="exact" or "collapsed".'
+    )
 
 
 def refreshed(tree: Tree, states: States, data: Dataset) -> Tree:
