@@ -42,6 +42,9 @@ from mrgp.supports import DEFAULT_RULE, Rule, Support, taken_apart
 MOVE = 40
 """What moving a state costs beside what one more row of a step does."""
 
+AT_ONCE, FEWEST_AT_ONCE = 2**28, 64
+"""Bytes of values made white beside points that are asked about, and the fewest such points."""
+
 
 class Later(NamedTuple):
     """Further rows of the source with the number `of`: what they read, their noise and values.
@@ -81,6 +84,12 @@ class Filtered(Conditioned):
     line: Timeline
     front: Front
     time: int = eqx.field(static=True)
+
+    @property
+    def most_nodes(self) -> int:
+        """The number of points to ask about at a time: beside each are all values, made white."""
+        every = 8 * np.size(self.line.rows)
+        return max(AT_ONCE // every, FEWEST_AT_ONCE)
 
     def refuses(self, support: Support) -> str | None:
         """Say why a support cannot be asked for, or return None.

@@ -226,7 +226,9 @@ class LinearModel(eqx.Module, PlainModel):
 
         if asked.joint:
             return Components.gaussian(*answer(as_arrays(support)))
-        return Components.gaussian(*in_chunks(answer, support, columns_of(state)))
+        along = isinstance(state, Filtered)
+        columns = np.size(state.line.rows) if along else columns_of(state)
+        return Components.gaussian(*in_chunks(answer, support, columns))
 
     def _along(self, state: Filtered, support: Support, asked: Question) -> Components | None:
         """Answer after all data, or for many instants at once, where a filter's posterior can."""
