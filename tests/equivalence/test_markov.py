@@ -222,7 +222,38 @@ def test_a_sweep_of_the_smoother_is_the_prediction_one_by_one():
     one, spread = eqx.filter_jit(solver.predict)(state, jnp.ones(1), as_arrays(asked))
     np.testing.assert_allclose(mean, one, atol=1e-8)
     np.testing.assert_allclose(variance, spread, atol=1e-8)
-    assert state.sweep(solver.kernels, ratio, RUNNING, solver.rule) is None
+
+
+WINDOWS = {
+    "of sites and cells": over(
+        (0.0, 0.0, 0.0, 2.0),
+        (0.0, 0.0, 2.0, 3.5),
+        (0.3, 0.3, -1.0, 2.0),
+        (0.3, 0.3, 1.0, 1.5),
+        (0.5, 1.5, 0.5, 2.0),
+        (0.0, 2.0, 0.2, 9.0),
+        (1.0, 1.0, 0.0, 0.0),
+        (0.4, 0.4, 0.5, 0.5),
+    ),
+    "running": over(*((p, p, t / 2, t / 2 + 2.0) for t in range(-2, 6) for p in (0.0, 0.4, 1.0))),
+    "nodes in time": IN_TIME,
+    "totals": mrgp.boxes([[0, 0], [1, 1]], [[2, 3], [1, 4]], kind="sum", inputs=NAMES),
+}
+
+
+@pytest.mark.parametrize("most", rest_thorough((2**28, 1), 0))
+@pytest.mark.parametrize("name", rest_thorough(WINDOWS, "of sites and cells"))
+def test_windows_gathered_in_few_passes_are_those_one_by_one(name, most, monkeypatch):
+    monkeypatch.setattr("mrgp.gp.windows.MOST_BYTES", most)
+    sources = [source(SITES, 0, "a", gaps=True), source(RUNNING, 1, "b"), source(IN_TIME, 2, "c")]
+    _, markov, records, scaling = built(mrgp.MRGP(NETWORK), mrgp.Dataset(sources))
+    state = to_numpy(eqx.filter_jit(markov.condition)(records))
+    solver, ratio = to_numpy(unwrap(markov.solver)), np.array([0.6])
+    asked = WINDOWS[name].shift(scaling.centre)
+    mean, variance = state.sweep(solver.kernels, ratio, asked, solver.rule)
+    one, spread = eqx.filter_jit(solver.predict)(state, jnp.asarray(ratio), as_arrays(asked))
+    np.testing.assert_allclose(mean, one, atol=1e-8)
+    np.testing.assert_allclose(variance, spread, atol=1e-8)
 
 
 AFTER = {

@@ -34,6 +34,7 @@ from mrgp.gp.spans import Weighed, weighed
 from mrgp.gp.statespace import refused_in_time, state_space
 from mrgp.gp.sweeping import sweep
 from mrgp.gp.timeline import Groups, Timeline, extent_of, separated
+from mrgp.gp.windows import Grouped, in_groups
 from mrgp.kernels import Kernel
 from mrgp.kernels.composed import single_kernels
 from mrgp.parameters import unwrap
@@ -194,15 +195,26 @@ class Filtered(Conditioned):
     def sweep(
         self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
     ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]] | None:
-        """Return mean and variance on many places and instants at once, None if there are windows.
+        """Return mean and variance on many places, instants and windows at once.
 
-        It is not traced: a smoother passes over the data once, whatever the number of regions.
+        None where regions are no places in time. It is not traced: a smoother passes over the data,
+        once for all instants and once for about a thousand windows that are open at a time.
         """
+        setting = self.time, rule
+        return sweep(self._course(kernels), setting, self.anchors, np.asarray(ratio), support)
+
+    def in_groups(self, kernels: Kernels, labels: Int[np.ndarray, " n"], rule: Rule) -> Grouped:
+        """Return what data say of themselves: means, and covariances of those of one label.
+
+        It is not traced: the smoother gathers the values of groups on its way.
+        """
+        return in_groups(self._course(kernels), (self.time, rule), self.anchors, labels)
+
+    def _course(self, kernels: Kernels) -> Course:
         rows = [np.broadcast_to(r, (len(a), len(kernels))) for a, r in self._pairs()]
-        course = Course(
+        return Course(
             kernels, self.line, np.concatenate(rows), np.asarray(self.noise), self.residual
         )
-        return sweep(course, (self.time, rule), self.anchors, np.asarray(ratio), support)
 
 
 class Markov(Anchored):

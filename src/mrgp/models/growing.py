@@ -224,7 +224,7 @@ class Growth:
         support = _as_record(observed.dropna()).support
         rows = filled(len(support))
         given = as_arrays((*self.tree.of_any_size(self.states), support[rows]))
-        known = _reliability(*given, str(branch.parent), effort="least")
+        known = _reliability(*given, str(branch.parent), effort=self.tree.effort())
         return np.flatnonzero(np.asarray(known)[: len(support)] >= OVERLAP)
 
     def _say_apart(self, branch: Branch) -> None:
@@ -265,7 +265,7 @@ class Growth:
         count, rows = len(record), filled(len(record))
         given = as_arrays((*self.tree.of_any_size(self.states), record.take(rows), slope))
         tree, states, filled_up, slope = given
-        found = _paths_record(tree, states, branch, filled_up, slope, effort="least")
+        found = _paths_record(tree, states, branch, filled_up, slope, effort=self.tree.effort())
         atoms = found.support.atoms()
         every = (np.asarray(part) for part in (atoms.lower, atoms.weights, found.y))
         by_path = (part.reshape(-1, len(rows), *part.shape[1:])[:, :count] for part in every)
@@ -305,8 +305,9 @@ def _floor(part: Part, state: Conditioned, observed: Observations) -> Float[np.n
     rows = np.unique(np.linspace(0, len(seen) - 1, min(len(seen), FLOOR_ROWS)).astype(int))
     centres = np.asarray(seen[rows].collapse().atoms().lower)[filled(len(rows))]
     given = as_arrays((dataclasses.replace(part, rows=None), state.filled(), centres))
+    effort = "least" if part.gp.solver.fills else "some"
     # The median, not the least: one place known well must not make all others look unknown.
-    found, prior = (np.asarray(v)[: len(rows)] for v in _variances(*given, effort="least"))
+    found, prior = (np.asarray(v)[: len(rows)] for v in _variances(*given, effort=effort))
     return np.asarray(max(float(np.median(found)), LEAST * float(np.median(prior))))
 
 
@@ -321,7 +322,7 @@ def _excess(
     part = tree.parts[branch.name]
     support = _as_record(observed.dropna()[part.rows]).support
     given = as_arrays((*tree.of_any_size(states), support[filled(len(support))]))
-    found = _account(*given, branch.name, effort="least")
+    found = _account(*given, branch.name, effort=tree.effort())
     told, total = (float(np.mean(np.asarray(part)[: len(support)])) for part in found)
     noise = part.gp.observation_noise(branch.process) - tree.observation_noise(branch.process)
     return np.asarray(max(0.0, noise - told) / total)

@@ -6,7 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from mrgp import _lapack
 from mrgp._compiled import Compiled, effort_of
@@ -17,8 +17,10 @@ from mrgp.gp import (
     Collapsed,
     Conditioned,
     Filtered,
+    Grouped,
     Later,
     Marginal,
+    Markov,
     Moments,
     Natural,
     Reading,
@@ -153,6 +155,15 @@ class LinearModel(eqx.Module, PlainModel):
         """Return how the posterior mean smooths the records, in units of their noise."""
         model = unwrap(self)
         return model.solver.smoother(model.readings(records))
+
+    def goes_in_groups(self, count: int) -> bool:
+        """Tell whether so many values are too many for the smoother of all of them."""
+        return isinstance(self.solver, Markov) and count > self.solver.most_dense
+
+    def in_groups(self, records: Records, labels: Int[np.ndarray, " n"]) -> Grouped:
+        """Return what values along time say of themselves, and of others of the same label."""
+        state, model = self.solved(records), to_numpy(unwrap(as_arrays(self)))
+        return state.in_groups(model.solver.kernels, labels, model.solver.rule)
 
     def readings(self, records: Records) -> Readings:
         """Return what the sources read of the latent functions."""
