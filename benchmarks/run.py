@@ -28,6 +28,7 @@ NAMES = (
     "largest",
     "clusters_million",
     "keeping_up",
+    "along_time",
     "year",
     "gpboost_month",
 )

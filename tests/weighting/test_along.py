@@ -55,7 +55,7 @@ def test_dependence_of_sources_is_that_of_the_dense_smoother(monkeypatch):
     assert two == pytest.approx(one, rel=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_ten_thousand_values_are_weighed():
     data = twice(1700, places=4)
     assert sum(map(len, data)) > 10_000

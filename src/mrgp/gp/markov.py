@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -31,7 +32,7 @@ from mrgp.gp.readings import (
 from mrgp.gp.smoothing import Course
 from mrgp.gp.solvers import Anchored, Collapsed, Exact
 from mrgp.gp.spans import Weighed, weighed
-from mrgp.gp.statespace import refused_in_time, state_space
+from mrgp.gp.statespace import refused_in_time, series_error, state_space
 from mrgp.gp.sweeping import sweep
 from mrgp.gp.timeline import Groups, Timeline, extent_of, separated
 from mrgp.gp.windows import Grouped, in_groups
@@ -42,6 +43,9 @@ from mrgp.supports import DEFAULT_RULE, Rule, Support, taken_apart
 
 MOVE = 40
 """What moving a state costs beside what one more row of a step does."""
+
+ROUGH = 1e-6
+"""The share of variance from which on it is told that a series leaves it out."""
 
 AT_ONCE, FEWEST_AT_ONCE = 2**28, 64
 """Bytes of values made white beside points that are asked about, and the fewest such points."""
@@ -336,7 +340,17 @@ class Markov(Anchored):
         if state.line.inducing:
             number, of = (sum(map(len, g)) for g in (state.line.inducing, self._places(state)))
             way = f"along time: {steps} steps, exact there, over {number} inducing places for {of}"
+        missing = self.series_error()
+        if missing > 0:
+            way += f"; the series of periodic kernels leaves {missing:.1g} of their variance out"
+            way += ", which is not small: take a longer lengthscale" if missing > ROUGH else ""
         return f"{way}; the training data are kept in the fit, and saved with it"
+
+    def series_error(self) -> float:
+        """Return the largest share of variance that the series of a periodic kernel leaves out."""
+        terms = [t for k in unwrap(self.kernels) for t in separated(k, self.time)]
+        with jax.enable_x64(True):
+            return max((series_error(t.time) for t in terms if t.time is not None), default=0.0)
 
     @staticmethod
     def _places(state: Filtered) -> Groups:

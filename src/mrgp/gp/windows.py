@@ -53,9 +53,9 @@ class Rows(NamedTuple):
     ) -> "Rows":
         """Read regions that were taken apart, by the steps of a timeline that has their times."""
         times = np.asarray(line.times)
-        rows = cls(
-            *(np.zeros(count, int) for _ in range(3)), np.zeros(count, bool), np.ones(count), ()
-        )
+        place, first, last = (np.zeros(count, int) for _ in range(3))
+        none = np.zeros(0, int), np.zeros(0, int), np.zeros(0)
+        rows = cls(place, first, last, np.zeros(count, bool), np.ones(count), none)
         jumps = []
         for part, place in zip(parts, which, strict=True):
             n, over = part.rows, (part.end > part.start) & (part.times is None)
@@ -69,8 +69,7 @@ class Rows(NamedTuple):
                 jumps.append((np.repeat(n, at.shape[1]), at.ravel(), part.shares.ravel()))
             elif not over.all():
                 jumps.append((n[~over], rows.last[n[~over]], np.ones(int((~over).sum()))))
-        empty = np.zeros(0, int), np.zeros(0, int), np.zeros(0)
-        row, step, share = map(np.concatenate, zip(empty, *jumps, strict=True))
+        row, step, share = map(np.concatenate, zip(none, *jumps, strict=True))
         return rows._replace(jumps=(row, step, share))
 
 
@@ -188,6 +187,10 @@ class Grouped(NamedTuple):
     """Posterior means of what values see, and the posterior covariance of each group, by its rows.
 
     `noise` and `residual` are the values' own: noise variances, and values without their level.
+
+    >>> one = np.ones(1)
+    >>> Grouped(one, [(np.array([0]), 0.5 * np.ones((1, 1)))], one, 2 * one).blocks[0][1].item()
+    0.5
     """
 
     mean: Float[np.ndarray, " n"]

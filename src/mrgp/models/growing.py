@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -38,12 +37,11 @@ from mrgp.kernels import (
     Kernel,
     Linear,
     Matern32,
-    Separable,
-    Stationary,
     single_kernels,
 )
 from mrgp.models.answers import as_arrays
 from mrgp.models.contract import Process
+from mrgp.models.defaults import linked
 from mrgp.models.mrgp import COLLAPSED_LIMIT, MRGP
 from mrgp.models.noise import typical_total
 from mrgp.models.parts import Blend, Branch, Part, States
@@ -55,7 +53,6 @@ VALUE = "value"
 """The name under which a layer's kernel sees the values of its parent."""
 
 COARSE_NOISE_SHARE, COARSE_NOISE_LOG_SD, COARSE_NOISE_FLOOR = 0.01, 1.0, 1e-6
-LINK_LOG_SD = 0.1
 FLOOR_ROWS = 2000
 LEAST = 1e-12
 OVERLAP = 0.5
@@ -157,7 +154,8 @@ class Growth:
             return
         for branch in (b for b in self.plan.branches if b.parent is None):
             alone = Dataset([self.data[branch.process]])
-            if isinstance(self._base_recipe(branch).build(alone).solver, Markov):
+            built = self._base_recipe(branch).build(alone)
+            if isinstance(getattr(built, "solver", None), Markov):
                 where = f'method="auto", which solves {branch.name} along time,'
                 raise ValueError(refused_joint(type(self.recipe).__name__, where))
 
@@ -209,7 +207,7 @@ class Growth:
             bases = {b.process: self.tree.parts[b.name] for b in self.tree.branches if not b.parent}
             fewer = _count(observed) <= _count(self.data[target, task])
             if (target, task) in bases and fewer and not isinstance(recipe.kernel_base, Mapping):
-                kernel = _linked(kernel, bases[target, task].gp.kernel)
+                kernel = linked(kernel, bases[target, task].gp.kernel)
         return MRGP(
             kernel=kernel,
             inducing=by_process(recipe.inducing, branch.process),
@@ -439,34 +437,3 @@ def _quiet(observed: Observations) -> dict[str, Any] | None:
     prior = LogNormal(usual, COARSE_NOISE_LOG_SD)
     floor = COARSE_NOISE_FLOOR * spread**2
     return {observed.name: positive(usual, prior, floor=floor, scale=usual)}
-
-
-def _linked(kernel: Kernel, leader: Kernel) -> Kernel:
-    """Expect the lengthscales of a source near those found for the target.
-
-    Sources of a task see one world. Coarse values alone cannot tell a short lengthscale from
-    noise (theory 5.6); the target, where it has more of them, can.
-    """
-    stationary = _stationary(kernel)
-    free = [i for i, single in enumerate(stationary) if single.lengthscale is None]
-    if not free:
-        return kernel
-    values = [np.asarray(_stationary(leader)[i].lengthscale.value) for i in free]
-    priors = [positive(v, LogNormal(v, np.full(v.shape, LINK_LOG_SD))) for v in values]
-    return eqx.tree_at(
-        lambda whole: [_stationary(whole)[i].lengthscale for i in free],
-        kernel,
-        priors,
-        is_leaf=lambda x: x is None,
-    )
-
-
-def _stationary(kernel: Kernel) -> list[Stationary]:
-    """List the stationary kernels that a kernel is composed of, those of a separable one too."""
-    found: list[Stationary] = []
-    for single in single_kernels(kernel):
-        if isinstance(single, Separable):
-            found += [inner for part in single.kernels for inner in _stationary(part)]
-        elif isinstance(single, Stationary):
-            found.append(single)
-    return found

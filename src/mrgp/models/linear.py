@@ -162,7 +162,8 @@ class LinearModel(eqx.Module, PlainModel):
 
     def in_groups(self, records: Records, labels: Int[np.ndarray, " n"]) -> Grouped:
         """Return what values along time say of themselves, and of others of the same label."""
-        state, model = self.solved(records), to_numpy(unwrap(as_arrays(self)))
+        state: Any = self.solved(records)
+        model = to_numpy(unwrap(as_arrays(self)))
         return state.in_groups(model.solver.kernels, labels, model.solver.rule)
 
     def readings(self, records: Records) -> Readings:
@@ -237,8 +238,9 @@ class LinearModel(eqx.Module, PlainModel):
 
         if asked.joint:
             return Components.gaussian(*answer(as_arrays(support)))
-        along = isinstance(state, Filtered)
-        columns = np.size(state.line.rows) if along else columns_of(state)
+        columns = columns_of(state)
+        if isinstance(state, Filtered):
+            columns = np.size(state.line.rows)
         return Components.gaussian(*in_chunks(answer, support, columns))
 
     def _along(self, state: Filtered, support: Support, asked: Question) -> Components | None:

@@ -130,13 +130,21 @@ class InBlocks(NamedTuple):
 
 def smoothed_by(
     model: Composite, records: Records, data: Dataset, clusters: Any, groups: Clusters
-) -> tuple[Clusters, Smoothed | InBlocks]:
+) -> tuple[Clusters, Any]:
     """Smooth records by a model with these parameters, in groups that may have to be smaller.
 
     Along time values are too many for all directions of the field; there clusters of overlapping
     values are split at a largest size.
+
+    >>> import jax, mrgp
+    >>> from mrgp.data import Scaling
+    >>> seen = mrgp.Dataset([mrgp.Observations(mrgp.points([[0.0], [1.0]]), [0.0, 1.0])])
+    >>> groups, records = cluster_rows(seen, "overlap"), Scaling.of(seen).records(seen)
+    >>> with jax.enable_x64(True):
+    ...     smoothed_by(mrgp.MRGP().build(seen), records, seen, "overlap", groups)[0].count
+    2
     """
-    linear = model.linear
+    linear: Any = model.linear
     rows = np.concatenate(groups.labels)
     if linear is None or not linear.goes_in_groups(len(rows)):
         return groups, Smoothed.of(model, records, groups)
