@@ -204,12 +204,39 @@ spans = st.lists(
 
 @pytest.mark.thorough
 @settings(max_examples=6, deadline=None)
-@given(sites, spans, st.sampled_from(sorted(set(TIMES) - {"product"})), st.booleans())
-def test_any_layout_is_exact(found, regions, kernel, local):
+@given(
+    sites,
+    spans,
+    st.sampled_from(sorted(TIMES)),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(["none", "offset", "affine"]),
+    st.booleans(),
+)
+def test_any_layout_is_exact(found, regions, kernel, local, gaps, bias, weighted):
+    cells = over(*((p, p + wide, t, t + width) for p, wide, t, width in regions))
+    sources = [source(at(found), 0, "a", gaps=gaps), source(cells, 1, "b")]
+    if local:
+        sources.append(source(IN_TIME, 2, "c"))
+    kernel = SPACE * TIMES[kernel] + (LOCAL if local else COMMON)
+    weights = {(o.name, "value"): w for o, w in zip(sources, (0.4, 0.7, 1.0), strict=False)}
+    recipe = mrgp.MRGP(kernel, mean="zero", bias=bias)
+    assert_same(recipe, mrgp.Dataset(sources), weights if weighted else None)
+
+
+@pytest.mark.thorough
+@settings(max_examples=4, deadline=None)
+@given(sites, spans, st.lists(st.floats(-0.5, 2.5), min_size=1, max_size=2, unique=True))
+def test_through_any_inducing_places_the_evidence_is_a_bound(found, regions, inducing):
     cells = over(*((p, p + wide, t, t + width) for p, wide, t, width in regions))
     data = mrgp.Dataset([source(at(found), 0, "a"), source(cells, 1, "b")])
-    kernel = SPACE * TIMES[kernel] + (LOCAL if local else COMMON)
-    assert_same(mrgp.MRGP(kernel, mean="zero"), data)
+    exact, model, records, _ = built(mrgp.MRGP(NETWORK, mean="zero"), data)
+    x = np.array([[place, 0.0] for place in inducing])
+    solver = dataclasses.replace(model.solver, inducing=(mrgp.points(x),))
+    model = dataclasses.replace(model, solver=solver)
+    model = as_arrays(model.with_plan(model.plan_of(records)))
+    one, two = (float(eqx.filter_jit(m.log_evidence)(records)) for m in (exact, model))
+    assert two <= one + 1e-8
 
 
 def test_a_sweep_of_the_smoother_is_the_prediction_one_by_one():

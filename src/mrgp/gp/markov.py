@@ -44,8 +44,8 @@ from mrgp.supports import DEFAULT_RULE, Rule, Support, taken_apart
 MOVE = 40
 """What moving a state costs beside what one more row of a step does."""
 
-ROUGH = 1e-6
-"""The share of variance from which on it is told that a series leaves it out."""
+ROUNDING = 1e-12
+"""The share of variance up to which what a series leaves out is rounding."""
 
 AT_ONCE, FEWEST_AT_ONCE = 2**28, 64
 """Bytes of values made white beside points that are asked about, and the fewest such points."""
@@ -341,9 +341,8 @@ class Markov(Anchored):
             number, of = (sum(map(len, g)) for g in (state.line.inducing, self._places(state)))
             way = f"along time: {steps} steps, exact there, over {number} inducing places for {of}"
         missing = self.series_error()
-        if missing > 0:
+        if missing > ROUNDING:
             way += f"; the series of periodic kernels leaves {missing:.1g} of their variance out"
-            way += ", which is not small: take a longer lengthscale" if missing > ROUGH else ""
         return f"{way}; the training data are kept in the fit, and saved with it"
 
     def series_error(self) -> float:

@@ -183,7 +183,7 @@ def series_error(kernel: Kernel) -> float:
     >>> series_error(Matern12(1.0, variance=1.0, dims=0))
     0.0
     >>> round(series_error(Periodic(24.0, lengthscale=0.3, variance=2.0, dims=0)), 4)
-    0.0002
+    0.0003
     """
     if isinstance(kernel, Sum | Product):
         return max(map(series_error, kernel.kernels))
