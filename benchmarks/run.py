@@ -29,6 +29,7 @@ NAMES = (
     "largest",
     "clusters_million",
     "keeping_up",
+    "along_time",
     "year",
     "gpboost_month",
 )

@@ -161,7 +161,7 @@ def test_layouts_have_the_exact_evidence_gradient_and_posterior(name):
     assert_same(mrgp.MRGP(kernel, **arguments), mrgp.Dataset(sources))
 
 
-@pytest.mark.parametrize("name", rest_thorough(TIMES))
+@pytest.mark.parametrize("name", rest_thorough(TIMES, "Matern52"))
 def test_each_kernel_of_time_is_exact(name):
     sites, cells = at([[0.0, 0.0], [1.0, 0.4], [0.0, 3.0]]), over((0.0, 2.0, 0.0, 1.0))
     data = mrgp.Dataset([source(sites, 0, "a"), source(cells, 1, "b")])
@@ -204,12 +204,39 @@ spans = st.lists(
 
 @pytest.mark.thorough
 @settings(max_examples=6, deadline=None)
-@given(sites, spans, st.sampled_from(sorted(set(TIMES) - {"product"})), st.booleans())
-def test_any_layout_is_exact(found, regions, kernel, local):
+@given(
+    sites,
+    spans,
+    st.sampled_from(sorted(TIMES)),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(["none", "offset", "affine"]),
+    st.booleans(),
+)
+def test_any_layout_is_exact(found, regions, kernel, local, gaps, bias, weighted):
+    cells = over(*((p, p + wide, t, t + width) for p, wide, t, width in regions))
+    sources = [source(at(found), 0, "a", gaps=gaps), source(cells, 1, "b")]
+    if local:
+        sources.append(source(IN_TIME, 2, "c"))
+    kernel = SPACE * TIMES[kernel] + (LOCAL if local else COMMON)
+    weights = {(o.name, "value"): w for o, w in zip(sources, (0.4, 0.7, 1.0), strict=False)}
+    recipe = mrgp.MRGP(kernel, mean="zero", bias=bias)
+    assert_same(recipe, mrgp.Dataset(sources), weights if weighted else None)
+
+
+@pytest.mark.thorough
+@settings(max_examples=4, deadline=None)
+@given(sites, spans, st.lists(st.floats(-0.5, 2.5), min_size=1, max_size=2, unique=True))
+def test_through_any_inducing_places_the_evidence_is_a_bound(found, regions, inducing):
     cells = over(*((p, p + wide, t, t + width) for p, wide, t, width in regions))
     data = mrgp.Dataset([source(at(found), 0, "a"), source(cells, 1, "b")])
-    kernel = SPACE * TIMES[kernel] + (LOCAL if local else COMMON)
-    assert_same(mrgp.MRGP(kernel, mean="zero"), data)
+    exact, model, records, _ = built(mrgp.MRGP(NETWORK, mean="zero"), data)
+    x = np.array([[place, 0.0] for place in inducing])
+    solver = dataclasses.replace(model.solver, inducing=(mrgp.points(x),))
+    model = dataclasses.replace(model, solver=solver)
+    model = as_arrays(model.with_plan(model.plan_of(records)))
+    one, two = (float(eqx.filter_jit(m.log_evidence)(records)) for m in (exact, model))
+    assert two <= one + 1e-8
 
 
 def test_a_sweep_of_the_smoother_is_the_prediction_one_by_one():
@@ -222,7 +249,38 @@ def test_a_sweep_of_the_smoother_is_the_prediction_one_by_one():
     one, spread = eqx.filter_jit(solver.predict)(state, jnp.ones(1), as_arrays(asked))
     np.testing.assert_allclose(mean, one, atol=1e-8)
     np.testing.assert_allclose(variance, spread, atol=1e-8)
-    assert state.sweep(solver.kernels, ratio, RUNNING, solver.rule) is None
+
+
+WINDOWS = {
+    "of sites and cells": over(
+        (0.0, 0.0, 0.0, 2.0),
+        (0.0, 0.0, 2.0, 3.5),
+        (0.3, 0.3, -1.0, 2.0),
+        (0.3, 0.3, 1.0, 1.5),
+        (0.5, 1.5, 0.5, 2.0),
+        (0.0, 2.0, 0.2, 9.0),
+        (1.0, 1.0, 0.0, 0.0),
+        (0.4, 0.4, 0.5, 0.5),
+    ),
+    "running": over(*((p, p, t / 2, t / 2 + 2.0) for t in range(-2, 6) for p in (0.0, 0.4, 1.0))),
+    "nodes in time": IN_TIME,
+    "totals": mrgp.boxes([[0, 0], [1, 1]], [[2, 3], [1, 4]], kind="sum", inputs=NAMES),
+}
+
+
+@pytest.mark.parametrize("most", rest_thorough((2**28, 1), 0))
+@pytest.mark.parametrize("name", rest_thorough(WINDOWS, "of sites and cells"))
+def test_windows_gathered_in_few_passes_are_those_one_by_one(name, most, monkeypatch):
+    monkeypatch.setattr("mrgp.gp.windows.MOST_BYTES", most)
+    sources = [source(SITES, 0, "a", gaps=True), source(RUNNING, 1, "b"), source(IN_TIME, 2, "c")]
+    _, markov, records, scaling = built(mrgp.MRGP(NETWORK), mrgp.Dataset(sources))
+    state = to_numpy(eqx.filter_jit(markov.condition)(records))
+    solver, ratio = to_numpy(unwrap(markov.solver)), np.array([0.6])
+    asked = WINDOWS[name].shift(scaling.centre)
+    mean, variance = state.sweep(solver.kernels, ratio, asked, solver.rule)
+    one, spread = eqx.filter_jit(solver.predict)(state, jnp.asarray(ratio), as_arrays(asked))
+    np.testing.assert_allclose(mean, one, atol=1e-8)
+    np.testing.assert_allclose(variance, spread, atol=1e-8)
 
 
 AFTER = {

@@ -1,11 +1,16 @@
 """When a model is solved along time, what it refuses, and what can be asked of its fit."""
 
+import os
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import mrgp
 from mrgp.gp import Collapsed, Exact, Markov
 from mrgp.inference import has_dense, whole
+from mrgp.selection import choosing
 
 NAMES = ("east", "time")
 RNG = np.random.default_rng(2)
@@ -55,6 +60,20 @@ def test_constant_weights_go_along_time_too():
     for method, expected in (("markov", Markov), ("exact", Exact), ("collapsed", Collapsed)):
         chosen = mrgp.MRGPRN(latents=1, kernel_f=PLACE * HOURS, kernel_w="constant", method=method)
         assert solver(chosen, SMALL) is expected
+
+
+def test_auto_says_that_a_network_is_solved_along_time():
+    fit = mrgp.fit("auto", mrgp.Dataset([network(140)]), optimiser=QUICK, progress=None)
+    assert isinstance(fit.model.solver, Markov)
+    assert fit.reasons[-1] == "How it is solved: exact, along time: 140 steps over 3 places."
+
+
+def test_kernels_of_long_networks_are_those_that_go_along_time(monkeypatch):
+    assert "RBF" in choosing._kernels(network(30))
+    monkeypatch.setattr(choosing, "LONG", 80)
+    found = choosing._kernels(network(30))
+    data = mrgp.Dataset([network(140)])
+    assert all(solver(mrgp.MRGP(kernel), data) is Markov for kernel in found.values())
 
 
 SMOOTH = PLACE * mrgp.RBF(3.0, variance=1.0, dims="time")
@@ -115,6 +134,16 @@ def test_a_fit_says_how_it_was_solved(fits):
         markov.summary()
     )
     assert markov.history[-1] == pytest.approx(exact.history[-1], abs=1e-8)
+
+
+@pytest.mark.parametrize(("length", "said", "warned"), [(1.0, False, False), (0.3, True, True)])
+def test_what_a_periodic_series_leaves_out_is_said(length, said, warned):
+    kernel = PLACE * mrgp.Periodic(4.0, lengthscale=mrgp.fixed(length), dims="time")
+    fit = mrgp.fit(mrgp.MRGP(kernel, method="markov"), SMALL, optimiser=QUICK, progress=None)
+    text = "the series of periodic kernels leaves 0.0003 of their variance out"
+    assert (text in fit.summary()) == said
+    caution = "The series of a periodic kernel leaves 0.0003 of its variance out"
+    assert (caution in fit.summary()) == warned
 
 
 def test_effects_are_those_of_an_exact_fit(fits):
@@ -197,7 +226,9 @@ def test_a_fit_through_inducing_places_goes_on(leaning):
     more = mrgp.Dataset([mrgp.Observations(later, [5.0, 5.5], name="sites")])
     one, two = leaning.extend(more), leaning.condition(leaning.extend(more).kept_data())
     for at in (AT, mrgp.boxes([[0.0, 1.0]], [[1.0, 3.0]], inputs=NAMES)):
-        np.testing.assert_allclose(mrgp.predict(one, at).mean, mrgp.predict(two, at).mean)
+        a, b = (mrgp.predict(fit, at) for fit in (one, two))
+        np.testing.assert_allclose(a.mean, b.mean, atol=1e-8)
+        np.testing.assert_allclose(a.variance, b.variance, atol=1e-8)
 
 
 def test_inducing_places_have_no_dense_covariance(leaning, as_users_see_it):
@@ -216,6 +247,26 @@ def test_inducing_places_have_no_dense_covariance(leaning, as_users_see_it):
 def test_regions_through_inducing_places_are_places_in_time(leaning, as_users_see_it):
     with pytest.raises(ValueError, match="with inducing places, regions are a place times"):
         mrgp.predict(leaning, BOTH)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("MRGP_DATA" not in os.environ, reason="MRGP_DATA names no recorded data")
+def test_the_noise_of_three_days_of_a_city_is_that_of_the_exact_solver():
+    """Fit three of every five sites, 19 to 21 February 2022, by both."""
+    folder = Path(os.environ["MRGP_DATA"]) / "laqn_2022"
+    table = pd.read_csv(folder / "window_no2_2022-02-19_to_21.csv", parse_dates=["time"])
+    about = pd.read_csv(folder / "laqn_site_metadata.csv").set_index("@SiteCode")
+    names = {"@Longitude": "lon", "@Latitude": "lat"}
+    table = table.join(about[list(names)].rename(columns=names), on="site").dropna()
+    sites = np.unique(table["site"])
+    table = table[table["site"].isin(sites[np.arange(len(sites)) % 5 < 3])]
+    columns = ["lon", "lat", "time"], "no2"
+    data = mrgp.Dataset([mrgp.from_frame(table, *columns, crs="EPSG:4326", name="monitors")])
+    along, exact = (mrgp.fit(mrgp.MRGP(method=m), data, progress=None) for m in ("auto", "exact"))
+    assert isinstance(along.model.solver, Markov)
+    assert along.model.solver.inducing == ()
+    one, two = (fit.parameters()["noise_variance[monitors]"] for fit in (exact, along))
+    np.testing.assert_allclose(two, one, rtol=0.1)
 
 
 def test_much_work_along_time_begins_with_some_of_it(monkeypatch):

@@ -25,6 +25,16 @@ TWO = mrgp.Dataset(
 )
 
 
+ALONG = mrgp.Matern32(dims="east") * mrgp.Matern32(dims="time")
+
+
+def network(hours=150):
+    """Return enough hours of three sites that they are solved along time."""
+    x = [[float(p), float(t)] for t in range(hours) for p in range(3)]
+    support = mrgp.points(x, inputs=("east", "time"))
+    return mrgp.Dataset([mrgp.Observations(support, np.sin(np.arange(len(x))), name="sites")])
+
+
 def test_by_default_finer_supports_are_trusted_first():
     plan = mrgp.MRDGP().plan(ONE)
     assert [node.name for node in plan.branches] == [
@@ -105,6 +115,19 @@ def test_a_chain_says_what_it_leaves_out():
         (lambda: mrgp.MRDGP(order={"a": []}), "order= lists sources, target first"),
         (lambda: mrgp.MRDGP(target=5), "target= is a source, or a pair"),
         (lambda: mrgp.MRDGP(schedule=None), "begins with 'bases' and 'experts'"),
+        (
+            lambda: mrgp.MRDGP(method="markov", schedule="joint"),
+            'MRDGP: the stage .joint. trains the inducing inputs .* and method="markov" has none;'
+            ' take schedule="cut", or method="exact" or "collapsed"',
+        ),
+        (
+            lambda: mrgp.Cascade(["a"], method="markov", schedule=["bases", "experts", "joint"]),
+            "Cascade: the stage 'joint'",
+        ),
+        (
+            lambda: mrgp.fit(mrgp.MRDGP(kernel_base=ALONG, schedule="joint"), network()),
+            r'method="auto", which solves base\[sites\] along time, has none',
+        ),
         (lambda: mrgp.MRDGP(samples=0), "samples= must be a whole number of paths, at least 1"),
         (lambda: mrgp.MRDGP(method="best"), "MRDGP: method= is one of"),
         (lambda: mrgp.MRDGP(mean_deep="zero"), r"mean_deep= is one of \('identity', 'linear'\)"),

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from mrgp._types import float64
-from mrgp.gp import Collapsed
+from mrgp.gp import Collapsed, Markov
 from mrgp.inference import Fit
 from mrgp.kernels import lengthscale_inputs
 from mrgp.parameters import Parameter, unwrap
@@ -20,7 +20,7 @@ ALIKE = 3.0
 
 MOST_NOISE = 0.8
 OTHER_LEVEL = 1.5
-MOST_MISSED = 0.1
+MOST_MISSED, MOST_LEFT_OUT = 0.1, 1e-6
 FARTHEST_RATIO = 20.0
 _ROUNDING = 1e-6
 
@@ -166,6 +166,20 @@ def inducing_inputs_that_miss(fit: Fit) -> Iterator[str]:
         )
 
 
+def series_that_leave_out(fit: Fit) -> Iterator[str]:
+    """Say how much of a periodic kernel its series along time cannot follow."""
+    linear = fit.model.linear
+    if linear is None or not isinstance(linear.solver, Markov):
+        return
+    missed = linear.solver.series_error()
+    if missed > MOST_LEFT_OUT:
+        yield (
+            f"The series of a periodic kernel leaves {missed:.1g} of its variance out, with the"
+            " sharpest of what repeats. Give the kernel a longer lengthscale, such as"
+            ' lengthscale=mrgp.fixed(0.6), or take method="exact" for few values.'
+        )
+
+
 Caution = Callable[[Fit], Iterator[str]]
 CAUTIONS: tuple[Caution, ...] = (
     doubts_of_data,
@@ -175,6 +189,7 @@ CAUTIONS: tuple[Caution, ...] = (
     directions_that_differ,
     noise_that_eats_the_signal,
     inducing_inputs_that_miss,
+    series_that_leave_out,
 )
 
 

@@ -12,7 +12,7 @@ from mrgp.data import Dataset
 from mrgp.inference import Problem, as_progress
 from mrgp.models import Recipe
 from mrgp.supports import Clusters
-from mrgp.weighting import Smoothed, alone_optimum, cluster_rows
+from mrgp.weighting import alone_optimum, cluster_rows, smoothed_by
 
 FEWEST = 4
 CLEAR = 2.0
@@ -137,7 +137,7 @@ def dependence(
     problem = Problem.of(model, data, key=key)
     groups, seen = cluster_rows(data, clusters), problem.seen
     optimum = alone_optimum(problem, as_progress(progress), "dependence")
-    smoothed = Smoothed.of(optimum.model, problem.records, groups)
+    groups, smoothed = smoothed_by(optimum.model, problem.records, problem.data, clusters, groups)
     places = smoothed.clusters, smoothed.sources
     sums = np.zeros((groups.count, len(seen)))
     counts = np.zeros_like(sums)

@@ -49,6 +49,7 @@ from mrgp.gp.readings import (
 from mrgp.gp.solvers import Collapsed, Exact, smoother_of
 from mrgp.gp.timeline import Seats, Timeline, extent_of
 from mrgp.gp.variational import Moments, Natural, Sites, Whitened
+from mrgp.gp.windows import Grouped
 
 __all__ = [
     "AtNodes",
@@ -58,6 +59,7 @@ __all__ = [
     "Exact",
     "Filtered",
     "Front",
+    "Grouped",
     "Inducing",
     "Kernels",
     "Later",

@@ -99,7 +99,7 @@ class Dynamics(NamedTuple):
         groups, leaning = zip(*((s.groups, s.leaning) for s in line.seats), strict=True)
         blocks = blocks_of(kernels, time, groups, rule, leaning)
         slots = line.slots.shape[0]
-        moves = tuple(_moves(block.space, line.gaps, flows=slots > 0) for block in blocks)
+        moves = tuple(moves_of(block.space, line.gaps, flows=slots > 0) for block in blocks)
         parts = [jnp.kron(b.space.stationary, b.prior) for b in blocks]
         parts.append(jnp.zeros((len(kernels) * slots,) * 2))
         return cls(blocks, moves, jax.scipy.linalg.block_diag(*parts), len(kernels), line)
@@ -196,7 +196,8 @@ def blocks_of(
     return tuple(blocks)
 
 
-def _moves(space: StateSpace, gaps: Float[AnyArray, " u"], flows: bool) -> Moves:
+def moves_of(space: StateSpace, gaps: Float[AnyArray, " u"], flows: bool) -> Moves:
+    """Return what steps of some lengths do to states, and to integrals where any are wanted."""
     gaps = jnp.asarray(gaps)
     transition = jax.vmap(space.transition)(gaps)
     if not flows:
@@ -282,14 +283,14 @@ def looked_at(dynamics: Dynamics, belief: Belief, seen: Seen) -> tuple[Belief, A
     G = L^-1 H P for the root L of the covariance of what was seen.
     """
     leaning = leans_of(dynamics, seen)
-    rows = _weighted_rows(seen, leaning, belief.covariance)
+    rows = weighted_rows(seen, leaning, belief.covariance)
     among = jnp.einsum("be,abe->ab", seen.coefficient, rows[:, seen.states])
     for own, weights in leaning:
         among = among + rows[:, own] @ weights.T
     total = among + jnp.where(jnp.eye(len(among), dtype=bool), seen.noise[:, None], 0.0)
     root = cholesky(total)
     gain = solve_lower(root, rows)
-    white = solve_lower(root, seen.values - _weighted_rows(seen, leaning, belief.mean))
+    white = solve_lower(root, seen.values - weighted_rows(seen, leaning, belief.mean))
     mean = belief.mean + gain.T @ white
     return Belief(mean, belief.covariance - gain.T @ gain), white, gain, root
 
@@ -308,7 +309,7 @@ def leans_of(dynamics: Dynamics, seen: Seen) -> Leans:
     ]
 
 
-def _weighted_rows(seen: Seen, leaning: Leans, states: Float[Array, "n c"]) -> Float[Array, "b c"]:
+def weighted_rows(seen: Seen, leaning: Leans, states: Float[Array, "n c"]) -> Float[Array, "b c"]:
     """Return H states: sums of few of their rows, and of those that are leaned on."""
     pairs = zip(seen.coefficient.T, seen.states.T, strict=True)
     parts = [coefficient[:, None] * states[at] for coefficient, at in pairs]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -31,9 +32,10 @@ from mrgp.gp.readings import (
 from mrgp.gp.smoothing import Course
 from mrgp.gp.solvers import Anchored, Collapsed, Exact
 from mrgp.gp.spans import Weighed, weighed
-from mrgp.gp.statespace import refused_in_time, state_space
+from mrgp.gp.statespace import refused_in_time, series_error, state_space
 from mrgp.gp.sweeping import sweep
 from mrgp.gp.timeline import Groups, Timeline, extent_of, separated
+from mrgp.gp.windows import Grouped, in_groups
 from mrgp.kernels import Kernel
 from mrgp.kernels.composed import single_kernels
 from mrgp.parameters import unwrap
@@ -41,6 +43,12 @@ from mrgp.supports import DEFAULT_RULE, Rule, Support, taken_apart
 
 MOVE = 40
 """What moving a state costs beside what one more row of a step does."""
+
+ROUNDING = 1e-12
+"""The share of variance up to which what a series leaves out is rounding."""
+
+AT_ONCE, FEWEST_AT_ONCE = 2**28, 64
+"""Bytes of values made white beside points that are asked about, and the fewest such points."""
 
 
 class Later(NamedTuple):
@@ -81,6 +89,12 @@ class Filtered(Conditioned):
     line: Timeline
     front: Front
     time: int = eqx.field(static=True)
+
+    @property
+    def most_nodes(self) -> int:
+        """The number of points to ask about at a time: beside each are all values, made white."""
+        every = 8 * np.size(self.line.rows)
+        return max(AT_ONCE // every, FEWEST_AT_ONCE)
 
     def refuses(self, support: Support) -> str | None:
         """Say why a support cannot be asked for, or return None.
@@ -185,15 +199,26 @@ class Filtered(Conditioned):
     def sweep(
         self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
     ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]] | None:
-        """Return mean and variance on many places and instants at once, None if there are windows.
+        """Return mean and variance on many places, instants and windows at once.
 
-        It is not traced: a smoother passes over the data once, whatever the number of regions.
+        None where regions are no places in time. It is not traced: a smoother passes over the data,
+        once for all instants and once for about a thousand windows that are open at a time.
         """
+        setting = self.time, rule
+        return sweep(self._course(kernels), setting, self.anchors, np.asarray(ratio), support)
+
+    def in_groups(self, kernels: Kernels, labels: Int[np.ndarray, " n"], rule: Rule) -> Grouped:
+        """Return what data say of themselves: means, and covariances of those of one label.
+
+        It is not traced: the smoother gathers the values of groups on its way.
+        """
+        return in_groups(self._course(kernels), (self.time, rule), self.anchors, labels)
+
+    def _course(self, kernels: Kernels) -> Course:
         rows = [np.broadcast_to(r, (len(a), len(kernels))) for a, r in self._pairs()]
-        course = Course(
+        return Course(
             kernels, self.line, np.concatenate(rows), np.asarray(self.noise), self.residual
         )
-        return sweep(course, (self.time, rule), self.anchors, np.asarray(ratio), support)
 
 
 class Markov(Anchored):
@@ -325,7 +350,16 @@ class Markov(Anchored):
         if state.line.inducing:
             number, of = (sum(map(len, g)) for g in (state.line.inducing, self._places(state)))
             way = f"along time: {steps} steps, exact there, over {number} inducing places for {of}"
+        missing = self.series_error()
+        if missing > ROUNDING:
+            way += f"; the series of periodic kernels leaves {missing:.1g} of their variance out"
         return f"{way}; the training data are kept in the fit, and saved with it"
+
+    def series_error(self) -> float:
+        """Return the largest share of variance that the series of a periodic kernel leaves out."""
+        terms = [t for k in unwrap(self.kernels) for t in separated(k, self.time)]
+        with jax.enable_x64(True):
+            return max((series_error(t.time) for t in terms if t.time is not None), default=0.0)
 
     @staticmethod
     def _places(state: Filtered) -> Groups:

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from mrgp._types import AnyArray
+from mrgp.gp.chunks import map_rows
 from mrgp.gp.readings import Conditioned
 from mrgp.gp.variational import Moments, Whitened
 from mrgp.kernels import Kernel, Stationary, single_kernels
@@ -141,13 +142,20 @@ def posterior_at_nodes(
     >>> posterior_at_nodes(seen, slope, jnp.array([[[1.0], [3.0]]])).mean.tolist()
     [[2.0, 6.0]]
     """
-    b, s, d = x.shape
-    nodes = Points(x.reshape(b * s, d), jnp.ones(b * s))
-    mean, known = posterior.explained((kernel,), jnp.ones(1), nodes, rule)
-    explained = known.reshape(b, s, -1)
-    own = kernel.pair(x[:, :, None, :], x[:, None, :, :])
-    covariance = own - explained @ explained.transpose(0, 2, 1)
-    return Marginal(mean.reshape(b, s), covariance)
+
+    def some(x: Float[Array, "b s d"]) -> Marginal:
+        b, s, d = x.shape
+        nodes = Points(x.reshape(b * s, d), jnp.ones(b * s))
+        mean, known = posterior.explained((kernel,), jnp.ones(1), nodes, rule)
+        explained = known.reshape(b, s, -1)
+        own = kernel.pair(x[:, :, None, :], x[:, None, :, :])
+        covariance = own - explained @ explained.transpose(0, 2, 1)
+        return Marginal(mean.reshape(b, s), covariance)
+
+    most = posterior.most_nodes
+    if most is None or x.shape[0] * x.shape[1] <= most:
+        return some(jnp.asarray(x))
+    return map_rows(some, (x,), max(1, most // x.shape[1]))
 
 
 def node_roots(covariance: Float[Array, "*batch s s"]) -> Float[Array, "*batch s s"]:

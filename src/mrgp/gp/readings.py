@@ -182,6 +182,11 @@ class Conditioned(eqx.Module):
     [1.0, 0.0]
     """
 
+    @property
+    def most_nodes(self) -> int | None:
+        """The number of points to ask about at a time, None where any will do."""
+        return None
+
     @abc.abstractmethod
     def filled(self) -> "Conditioned":
         """Return the same, with rows filled up to a size for which code is compiled."""

@@ -1,7 +1,7 @@
 """What all data say of the states at each time: a pass forward and one back (theory 10.6)."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -67,34 +67,62 @@ def smoothed(course: Course, setting: Setting) -> Iterator[tuple[Int[np.ndarray,
 
     Memory is that of one segment, of about the square root of the number of steps.
     """
-    count = course.line.gap.shape[0]
-    length = int(np.ceil(np.sqrt(count)))
+    start = _beginning(course, setting, effort="least")
+
+    def forward(belief: Belief, *given: Any) -> Belief:
+        return _forward(course, setting, belief, *given, effort="some")
+
+    def backward(belief: Belief, *given: Any) -> tuple[Adjoint, Smoothed]:
+        return _backward(course, setting, belief, *given, effort="some")
+
+    yield from in_segments(course.line.gap.shape[0], start, forward, backward)
+
+
+def segment_of(count: int) -> int:
+    """Return how many of so many steps are gone back over together.
+
+    >>> segment_of(8760)
+    94
+    """
+    return int(np.ceil(np.sqrt(count)))
+
+
+def in_segments(
+    count: int, start: Any, forward: Callable[..., Any], backward: Callable[..., Any]
+) -> Iterator[tuple[Int[np.ndarray, " t"], Any]]:
+    """Go forward over so many steps and back again; yield what is found on the way back.
+
+    What is known (a `Belief`, or a pair that begins with one) is kept where segments begin.
+    """
+    length = segment_of(count)
     # The last segment overlaps the one before, so that all are of one length.
     starts = [min(a, count - length) for a in range(0, count, length)]
-    beliefs = [_beginning(course, setting, effort="least")]
+    known = [start]
     for first, next_one in itertools.pairwise(starts):
         given = jnp.asarray(first), jnp.asarray(next_one - first)
-        beliefs.append(_forward(course, setting, beliefs[-1], *given, length, effort="some"))
-    states = beliefs[0].mean.shape[0]
+        known.append(forward(known[-1], *given, length))
+    states = (start if isinstance(start, Belief) else start[0]).mean.shape[0]
     pull = Adjoint(jnp.zeros((states, 1)), jnp.zeros((states, states)))
     end = count
-    for first, belief in zip(starts[::-1], beliefs[::-1], strict=True):
+    for first, one in zip(starts[::-1], known[::-1], strict=True):
         given = jnp.asarray(first), jnp.asarray(end - first)
-        pull, found = _backward(course, setting, belief, *given, length, pull, effort="some")
+        pull, found = backward(one, *given, length, pull)
         yield first + np.arange(end - first), jax.tree.map(lambda x, n=end - first: x[:n], found)
         end = first
 
 
 @Compiled
 def _beginning(course: Course, setting: Setting) -> Belief:
-    return beginning(_dynamics(course, setting), 1)
+    return beginning(dynamics_of(course, setting), 1)
 
 
-def _dynamics(course: Course, setting: Setting) -> Dynamics:
+def dynamics_of(course: Course, setting: Setting) -> Dynamics:
+    """Return the states of a course."""
     return Dynamics.of(course.kernels, setting[0], course.line, setting[1])
 
 
-def _steps(course: Course, dynamics: Dynamics, first: Array, length: int) -> Step:
+def some_steps(course: Course, dynamics: Dynamics, first: Array, length: int) -> Step:
+    """Return so many steps of a course."""
     ratios, noise, residual = map(jnp.asarray, (course.ratios, course.noise, course.residual))
     seen = seen_of(course.line, sight_of(dynamics, ratios), noise, residual[:, None])
     steps = steps_of(course.line, seen)
@@ -106,14 +134,14 @@ def _forward(
     course: Course, setting: Setting, belief: Belief, first: Array, number: Array, length: int
 ) -> Belief:
     """Go on by the first `number` of so many steps."""
-    dynamics = _dynamics(course, setting)
+    dynamics = dynamics_of(course, setting)
 
     def step(belief: Belief, one: tuple[Step, Array]) -> tuple[Belief, None]:
         found = looked_at(dynamics, arrived(dynamics, belief, one[0]), one[0].seen)[0]
         found = emptied(dynamics, found, one[0])
         return jax.tree.map(lambda a, b: jnp.where(one[1], a, b), found, belief), None
 
-    steps = _steps(course, dynamics, first, length)
+    steps = some_steps(course, dynamics, first, length)
     return jax.lax.scan(step, belief, (steps, jnp.arange(length) < number))[0]
 
 
@@ -128,7 +156,7 @@ def _backward(
     pull: Adjoint,
 ) -> tuple[Adjoint, Smoothed]:
     """Go back over the first `number` of so many steps, from how later data pull on their end."""
-    dynamics = _dynamics(course, setting)
+    dynamics = dynamics_of(course, setting)
 
     def forward(belief: Belief, one: Step) -> tuple[Belief, tuple[Belief, Array, Array, Array]]:
         there = arrived(dynamics, belief, one)
@@ -137,17 +165,17 @@ def _backward(
 
     def backward(pull: Adjoint, given: Any) -> tuple[Adjoint, Smoothed]:
         one, (there, white, gain, root), used = given
-        open_still = _before_emptying(dynamics, pull, one)
+        open_still = before_emptying(dynamics, pull, one)
         leaning = leans_of(dynamics, one.seen)
-        before = _before_looking(open_still, one.seen, leaning, (white, gain, root))
+        before = before_looking(open_still, one.seen, leaning, (white, gain, root))
         rows = _read(dynamics, there.covariance)
         mean = _read(dynamics, there.mean) + rows @ before.score
         covariance = _read(dynamics, rows.T) - rows @ before.information @ rows.T
-        moved = _before_moving(dynamics, before, one)
+        moved = before_moving(dynamics, before, one)
         kept = jax.tree.map(lambda a, b: jnp.where(used, a, b), moved, pull)
         return kept, Smoothed(mean[:, 0], covariance)
 
-    steps = _steps(course, dynamics, first, length)
+    steps = some_steps(course, dynamics, first, length)
     _, kept = jax.lax.scan(forward, belief, steps)
     given = (steps, kept, jnp.arange(length) < number)
     return jax.lax.scan(backward, pull, given, reverse=True)
@@ -159,11 +187,12 @@ def _read(dynamics: Dynamics, states: Float[Array, "n c"]) -> Float[Array, "u c"
     return jnp.concatenate(list(parts))
 
 
-def _before_emptying(dynamics: Dynamics, pull: Adjoint, step: Step) -> Adjoint:
+def before_emptying(dynamics: Dynamics, pull: Adjoint, step: Step) -> Adjoint:
+    """Take back that a step empties accumulators."""
     return Adjoint(*emptied(dynamics, Belief(*pull), step))
 
 
-def _before_looking(
+def before_looking(
     pull: Adjoint, seen: Seen, leaning: Leans, found: tuple[Array, Array, Array]
 ) -> Adjoint:
     """Add what the rows of a step say; K = G^T L^-1 is the filter's gain."""
@@ -189,7 +218,9 @@ def _before_looking(
     return Adjoint(score, pull.information - across - across.T + own)
 
 
-def _before_moving(dynamics: Dynamics, pull: Adjoint, step: Step) -> Adjoint:
+def before_moving(dynamics: Dynamics, pull: Adjoint, step: Step) -> Adjoint:
+    """Take back that a step moves on."""
+
     def moved(states: Array) -> Array:
         there = dynamics.moved(states, step.gap)
         return there if step.jump is None else dynamics.jumped(there, step.jump)

@@ -177,6 +177,24 @@ def harmonic_weights(kernel: Periodic, number: int = HARMONICS) -> Float[Array, 
     return jnp.asarray(kernel.variance) * jnp.maximum(found, 0.0)
 
 
+def series_error(kernel: Kernel) -> float:
+    """Return the largest share of variance that the series of a kernel of time leaves out.
+
+    >>> series_error(Matern12(1.0, variance=1.0, dims=0))
+    0.0
+    >>> round(series_error(Periodic(24.0, lengthscale=0.3, variance=2.0, dims=0)), 4)
+    0.0003
+    """
+    if isinstance(kernel, Sum | Product):
+        return max(map(series_error, kernel.kernels))
+    if isinstance(kernel, Scale | View):
+        return series_error(kernel.kernel)
+    if not isinstance(kernel, Periodic):
+        return 0.0
+    told = jnp.sum(harmonic_weights(kernel)) / jnp.asarray(kernel.variance)
+    return max(1.0 - float(told), 0.0)
+
+
 def _added(a: StateSpace, b: StateSpace) -> StateSpace:
     return StateSpace(
         jax.scipy.linalg.block_diag(a.drift, b.drift),

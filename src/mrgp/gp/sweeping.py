@@ -14,11 +14,10 @@ from mrgp.gp.leaning import across, regression
 from mrgp.gp.smoothing import Course, Setting, smoothed
 from mrgp.gp.statespace import CONSTANT, state_space
 from mrgp.gp.timeline import Timeline, extent_of, separated
+from mrgp.gp.windows import Moments, over_windows
 from mrgp.supports import Places, Support, taken_apart
 
 MOST_NUMBERS = 2**25
-
-Moments = tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]
 
 
 class Instants(NamedTuple):
@@ -66,14 +65,14 @@ def sweep(
     ratio: Float[np.ndarray, " q"],
     support: Support,
 ) -> Moments | None:
-    """Return mean and variance of sum_q r_q L f_q on a support, or None where it has windows.
+    """Return mean and variance of sum_q r_q L f_q on a support, None if it is not places in time.
 
     The course's timeline is made anew, with the times that are asked for.
     """
     extent = extent_of(anchors)
     asked = Instants.of(support, setting[0], extent)
     if asked is None:
-        return None
+        return over_windows(course, setting, anchors, ratio, support)
     inducing = course.line.inducing
     line = Timeline.of(course.kernels, setting[0], anchors, asked.times, inducing=inducing)
     if asked.number * sum(map(len, line.seats)) > MOST_NUMBERS:

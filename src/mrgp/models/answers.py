@@ -141,10 +141,17 @@ def _chunk_size(regions: int, columns: int) -> int:
 def columns_of(state: Any) -> int:
     """Return how many numbers a region needs for a prediction from a posterior state.
 
+    Posteriors that take points a few at a time by themselves do not count.
+
     >>> columns_of({"alpha": np.zeros(5), "root": np.zeros((3, 7))})
     7
     """
-    return max(leaf.shape[-1] for leaf in jax.tree.leaves(state) if np.ndim(leaf))
+
+    def bounded(part: Any) -> bool:
+        return getattr(part, "most_nodes", None) is not None
+
+    leaves = [x for x in jax.tree.leaves(state, is_leaf=bounded) if not bounded(x)]
+    return max((leaf.shape[-1] for leaf in leaves if np.ndim(leaf)), default=1)
 
 
 def check_joint(regions: int) -> None:

@@ -15,7 +15,7 @@ from mrgp.models.approximate import refuse_likelihoods
 from mrgp.models.arguments import check_choices, check_kernels, check_rule, check_whole
 from mrgp.models.conditioning import conditioned
 from mrgp.models.contract import Fitted, PlainRecipe, Process, Sketch, Weights
-from mrgp.models.growing import Growth, Made, Plan
+from mrgp.models.growing import Growth, Made, Plan, refused_joint
 from mrgp.models.mixing import Mixing
 from mrgp.models.mrgp import Method
 from mrgp.models.parts import Blend, Branch
@@ -337,6 +337,8 @@ def _check_common(recipe: Any) -> None:
     Inducing.parse(recipe.inducing_deep)
     check_rule(recipe)
     _check_schedule(name, recipe.schedule)
+    if recipe.method == "markov" and "joint" in recipe.stages:
+        raise ValueError(refused_joint(name, 'method="markov"'))
 
 
 def _check_schedule(name: str, schedule: Any) -> None:

@@ -2,13 +2,25 @@
 
 from collections.abc import Callable, Sequence
 
+import equinox as eqx
 import numpy as np
 
 from mrgp.data import Dataset
-from mrgp.kernels import RBF, Kernel, Matern12, Matern32, White
+from mrgp.kernels import (
+    RBF,
+    Kernel,
+    Matern12,
+    Matern32,
+    Separable,
+    Stationary,
+    White,
+    single_kernels,
+)
 from mrgp.kernels.binding import LARGEST
+from mrgp.parameters import LogNormal, positive
 from mrgp.supports import DEFAULT_RULE, Geometry, Rule, Support, grouped
 
+LINK_LOG_SD = 0.1
 FEWEST_PLACES, FEWEST_TIMES = 3, 5
 MOST_NODES, MOST_NODES_OF_PLACES = 400, 1500
 """The most quadrature nodes for which a kernel of distances is averaged over regions.
@@ -159,3 +171,38 @@ def _affordable(
     wide = [s for s in supports if not all(s.pointlike[d] for d in space)]
     nodes = sum(len(s) * s[:1].atoms(tuple(space), rule).weights.shape[1] for s in supports)
     return not wide or nodes <= most
+
+
+def linked(kernel: Kernel, leader: Kernel) -> Kernel:
+    """Expect the lengthscales of a source near those found for the target.
+
+    Sources of a task see one world. Coarse values alone cannot tell a short lengthscale from
+    noise (theory 5.6); the target, where it has more of them, can.
+
+    >>> from mrgp.parameters import fixed
+    >>> float(linked(RBF(), RBF(fixed(2.0))).lengthscale.value)
+    2.0
+    """
+    stationary = _stationary(kernel)
+    free = [i for i, single in enumerate(stationary) if single.lengthscale is None]
+    if not free:
+        return kernel
+    values = [np.asarray(_stationary(leader)[i].lengthscale.value) for i in free]
+    priors = [positive(v, LogNormal(v, np.full(v.shape, LINK_LOG_SD))) for v in values]
+    return eqx.tree_at(
+        lambda whole: [_stationary(whole)[i].lengthscale for i in free],
+        kernel,
+        priors,
+        is_leaf=lambda x: x is None,
+    )
+
+
+def _stationary(kernel: Kernel) -> list[Stationary]:
+    """List the stationary kernels that a kernel is composed of, those of a separable one too."""
+    found: list[Stationary] = []
+    for single in single_kernels(kernel):
+        if isinstance(single, Separable):
+            found += [inner for part in single.kernels for inner in _stationary(part)]
+        elif isinstance(single, Stationary):
+            found.append(single)
+    return found

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -31,19 +30,18 @@ from mrgp.data import (
     process_weights,
     spread_of,
 )
-from mrgp.gp import Conditioned, nodes_of
+from mrgp.gp import Conditioned, Markov, nodes_of
 from mrgp.kernels import (
     RBF,
     Constant,
     Kernel,
     Linear,
     Matern32,
-    Separable,
-    Stationary,
     single_kernels,
 )
 from mrgp.models.answers import as_arrays
 from mrgp.models.contract import Process
+from mrgp.models.defaults import linked
 from mrgp.models.mrgp import COLLAPSED_LIMIT, MRGP
 from mrgp.models.noise import typical_total
 from mrgp.models.parts import Blend, Branch, Part, States
@@ -55,7 +53,6 @@ VALUE = "value"
 """The name under which a layer's kernel sees the values of its parent."""
 
 COARSE_NOISE_SHARE, COARSE_NOISE_LOG_SD, COARSE_NOISE_FLOOR = 0.01, 1.0, 1e-6
-LINK_LOG_SD = 0.1
 FLOOR_ROWS = 2000
 LEAST = 1e-12
 OVERLAP = 0.5
@@ -146,7 +143,21 @@ class Growth:
             seed=as_seed(key),
             rule=recipe.quadrature,
         )
-        return cls(recipe, plan, data, process_weights(weights, data.processes), tree, {})
+        weighted = process_weights(weights, data.processes)
+        growth = cls(recipe, plan, data, weighted, tree, {})
+        growth._check_joint()
+        return growth
+
+    def _check_joint(self) -> None:
+        """Refuse to train parts together of which one would be solved along time."""
+        if self.recipe.method != "auto" or "joint" not in self.recipe.stages:
+            return
+        for branch in (b for b in self.plan.branches if b.parent is None):
+            alone = Dataset([self.data[branch.process]])
+            built = self._base_recipe(branch).build(alone)
+            if isinstance(getattr(built, "solver", None), Markov):
+                where = f'method="auto", which solves {branch.name} along time,'
+                raise ValueError(refused_joint(type(self.recipe).__name__, where))
 
     def wanted(self, branch: Branch) -> Wanted | None:
         """Return the part that comes next, or None where its parent is not there.
@@ -196,7 +207,7 @@ class Growth:
             bases = {b.process: self.tree.parts[b.name] for b in self.tree.branches if not b.parent}
             fewer = _count(observed) <= _count(self.data[target, task])
             if (target, task) in bases and fewer and not isinstance(recipe.kernel_base, Mapping):
-                kernel = _linked(kernel, bases[target, task].gp.kernel)
+                kernel = linked(kernel, bases[target, task].gp.kernel)
         return MRGP(
             kernel=kernel,
             inducing=by_process(recipe.inducing, branch.process),
@@ -211,7 +222,7 @@ class Growth:
         support = _as_record(observed.dropna()).support
         rows = filled(len(support))
         given = as_arrays((*self.tree.of_any_size(self.states), support[rows]))
-        known = _reliability(*given, str(branch.parent), effort="least")
+        known = _reliability(*given, str(branch.parent), effort=self.tree.effort())
         return np.flatnonzero(np.asarray(known)[: len(support)] >= OVERLAP)
 
     def _say_apart(self, branch: Branch) -> None:
@@ -252,11 +263,19 @@ class Growth:
         count, rows = len(record), filled(len(record))
         given = as_arrays((*self.tree.of_any_size(self.states), record.take(rows), slope))
         tree, states, filled_up, slope = given
-        found = _paths_record(tree, states, branch, filled_up, slope, effort="least")
+        found = _paths_record(tree, states, branch, filled_up, slope, effort=self.tree.effort())
         atoms = found.support.atoms()
         every = (np.asarray(part) for part in (atoms.lower, atoms.weights, found.y))
         by_path = (part.reshape(-1, len(rows), *part.shape[1:])[:, :count] for part in every)
         return tuple(part.reshape(-1, *part.shape[2:]) for part in by_path)
+
+
+def refused_joint(recipe: str, where: str) -> str:
+    """Say why parts that are solved along time are not trained together with others."""
+    return (
+        f"{recipe}: the stage 'joint' trains the inducing inputs of all parts together, and"
+        f' {where} has none; take schedule="cut", or method="exact" or "collapsed".'
+    )
 
 
 def refreshed(tree: Tree, states: States, data: Dataset) -> Tree:
@@ -284,8 +303,9 @@ def _floor(part: Part, state: Conditioned, observed: Observations) -> Float[np.n
     rows = np.unique(np.linspace(0, len(seen) - 1, min(len(seen), FLOOR_ROWS)).astype(int))
     centres = np.asarray(seen[rows].collapse().atoms().lower)[filled(len(rows))]
     given = as_arrays((dataclasses.replace(part, rows=None), state.filled(), centres))
+    effort = "least" if part.gp.solver.fills else "some"
     # The median, not the least: one place known well must not make all others look unknown.
-    found, prior = (np.asarray(v)[: len(rows)] for v in _variances(*given, effort="least"))
+    found, prior = (np.asarray(v)[: len(rows)] for v in _variances(*given, effort=effort))
     return np.asarray(max(float(np.median(found)), LEAST * float(np.median(prior))))
 
 
@@ -300,7 +320,7 @@ def _excess(
     part = tree.parts[branch.name]
     support = _as_record(observed.dropna()[part.rows]).support
     given = as_arrays((*tree.of_any_size(states), support[filled(len(support))]))
-    found = _account(*given, branch.name, effort="least")
+    found = _account(*given, branch.name, effort=tree.effort())
     told, total = (float(np.mean(np.asarray(part)[: len(support)])) for part in found)
     noise = part.gp.observation_noise(branch.process) - tree.observation_noise(branch.process)
     return np.asarray(max(0.0, noise - told) / total)
@@ -417,34 +437,3 @@ def _quiet(observed: Observations) -> dict[str, Any] | None:
     prior = LogNormal(usual, COARSE_NOISE_LOG_SD)
     floor = COARSE_NOISE_FLOOR * spread**2
     return {observed.name: positive(usual, prior, floor=floor, scale=usual)}
-
-
-def _linked(kernel: Kernel, leader: Kernel) -> Kernel:
-    """Expect the lengthscales of a source near those found for the target.
-
-    Sources of a task see one world. Coarse values alone cannot tell a short lengthscale from
-    noise (theory 5.6); the target, where it has more of them, can.
-    """
-    stationary = _stationary(kernel)
-    free = [i for i, single in enumerate(stationary) if single.lengthscale is None]
-    if not free:
-        return kernel
-    values = [np.asarray(_stationary(leader)[i].lengthscale.value) for i in free]
-    priors = [positive(v, LogNormal(v, np.full(v.shape, LINK_LOG_SD))) for v in values]
-    return eqx.tree_at(
-        lambda whole: [_stationary(whole)[i].lengthscale for i in free],
-        kernel,
-        priors,
-        is_leaf=lambda x: x is None,
-    )
-
-
-def _stationary(kernel: Kernel) -> list[Stationary]:
-    """List the stationary kernels that a kernel is composed of, those of a separable one too."""
-    found: list[Stationary] = []
-    for single in single_kernels(kernel):
-        if isinstance(single, Separable):
-            found += [inner for part in single.kernels for inner in _stationary(part)]
-        elif isinstance(single, Stationary):
-            found.append(single)
-    return found

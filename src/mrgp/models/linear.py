@@ -6,7 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from mrgp import _lapack
 from mrgp._compiled import Compiled, effort_of
@@ -17,8 +17,10 @@ from mrgp.gp import (
     Collapsed,
     Conditioned,
     Filtered,
+    Grouped,
     Later,
     Marginal,
+    Markov,
     Moments,
     Natural,
     Reading,
@@ -154,6 +156,16 @@ class LinearModel(eqx.Module, PlainModel):
         model = unwrap(self)
         return model.solver.smoother(model.readings(records))
 
+    def goes_in_groups(self, count: int) -> bool:
+        """Tell whether so many values are too many for the smoother of all of them."""
+        return isinstance(self.solver, Markov) and count > self.solver.most_dense
+
+    def in_groups(self, records: Records, labels: Int[np.ndarray, " n"]) -> Grouped:
+        """Return what values along time say of themselves, and of others of the same label."""
+        state: Any = self.solved(records)
+        model = to_numpy(unwrap(as_arrays(self)))
+        return state.in_groups(model.solver.kernels, labels, model.solver.rule)
+
     def readings(self, records: Records) -> Readings:
         """Return what the sources read of the latent functions."""
         model = unwrap(self)
@@ -226,7 +238,10 @@ class LinearModel(eqx.Module, PlainModel):
 
         if asked.joint:
             return Components.gaussian(*answer(as_arrays(support)))
-        return Components.gaussian(*in_chunks(answer, support, columns_of(state)))
+        columns = columns_of(state)
+        if isinstance(state, Filtered):
+            columns = np.size(state.line.rows)
+        return Components.gaussian(*in_chunks(answer, support, columns))
 
     def _along(self, state: Filtered, support: Support, asked: Question) -> Components | None:
         """Answer after all data, or for many instants at once, where a filter's posterior can."""

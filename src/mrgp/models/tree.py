@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from mrgp._compiled import Compiled, effort_of
+from mrgp._compiled import Compiled, Effort, effort_of
 from mrgp._types import AnyArray
 from mrgp.data import Record, Records, Scaling
 from mrgp.gp import nodes_of
@@ -60,6 +60,14 @@ class Tree(eqx.Module, PlainModel):
             # The last of a name is the target's; those of other tasks go by (source, task).
             found[branch.label, branch.process[1]] = found[branch.label] = made
         return found
+
+    def effort(self, rows: int = 0) -> Effort:
+        """Return the effort that code which runs once for so many rows is worth.
+
+        What is solved along time passes over all its data.
+        """
+        along = any(not part.gp.solver.fills for part in self.parts.values())
+        return "some" if along else effort_of(rows, once=True)
 
     @property
     def key(self) -> Array:
@@ -128,7 +136,7 @@ class Tree(eqx.Module, PlainModel):
 
         def answer(part: Support) -> Any:
             given = as_arrays(self.asked(part, asked.task, asked.source))
-            paths, effort = (tree, held, asked.key, count), effort_of(len(part), once=True)
+            paths, effort = (tree, held, asked.key, count), self.effort(len(part))
             return _answer(paths, part, asked.task, asked.source, asked.joint, given, effort=effort)
 
         if not asked.joint:

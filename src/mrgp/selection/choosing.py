@@ -24,6 +24,8 @@ from mrgp.weighting import fit_weighted
 SAMPLE = 300
 MOST = 900
 FEWEST = 10
+LONG = 4000
+"""Values of places that repeat from which on kernels are those that go along time."""
 CLEAR = 3.0
 MARGIN = 1.0
 LARGEST = 1500
@@ -425,6 +427,9 @@ def _kernels(observed: Observations) -> dict[str, Kernel]:
             apart = separable(**{names[clock]: Matern32()}, **each)
             constant = Matern12(dims=space, product=True)
             found["a constant of each place, and Matern-3/2 in time"] = constant + apart
+            if len(observed) > LONG:
+                # The others have states in time, and go along it.
+                del found["RBF"]
     return found
 
 

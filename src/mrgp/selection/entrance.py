@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mrgp.data import Dataset, as_seed, cautions_of
+from mrgp.gp import Markov
 from mrgp.inference import Fit
 from mrgp.inference.shortfall import shortfall, unexplained
 from mrgp.models import Recipe
@@ -62,4 +63,10 @@ def fit(
     for text in (*cautions_of(data), unexplained(short)):
         if text is not None and found.status.ok:
             warnings.warn(text, stacklevel=2)
+    linear = found.model.linear
+    if reasons and linear is not None and isinstance(linear.solver, Markov):
+        reasons = (
+            *reasons,
+            f"How it is solved: {linear.solver.account(found.state).split(';')[0]}.",
+        )
     return dataclasses.replace(found, reasons=reasons)

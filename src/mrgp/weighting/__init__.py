@@ -10,7 +10,7 @@ from mrgp.weighting.composite import (
     weigh_sources,
 )
 from mrgp.weighting.curvature import adjust_curvature
-from mrgp.weighting.smoothed import Smoothed
+from mrgp.weighting.smoothed import Smoothed, smoothed_by
 from mrgp.weighting.weighted import check_data, fit_weighted, sample_posterior
 
 __all__ = [
@@ -25,5 +25,6 @@ __all__ = [
     "fit_weighted",
     "sample_posterior",
     "say_cautions",
+    "smoothed_by",
     "weigh_sources",
 ]

@@ -12,8 +12,10 @@ from mrgp.supports.components import by_appearance
 Grouping = Literal["overlap", "observation", "source"]
 
 
-def cluster_rows(data: Dataset, clusters: Any) -> Clusters:
+def cluster_rows(data: Dataset, clusters: Any, largest: int | None = None) -> Clusters:
     """Group the observed values of a dataset by overlap, by a word, or by the user's labels.
+
+    Clusters of overlapping values are split where they are larger than a `largest` size.
 
     >>> import mrgp
     >>> seen = mrgp.Observations(mrgp.points([[0.0], [1.0], [2.0]]), [0.0, 1.0, 0.5])
@@ -29,7 +31,7 @@ def cluster_rows(data: Dataset, clusters: Any) -> Clusters:
                 f" {clusters!r}."
             )
         if clusters == "overlap":
-            return overlap_clusters(observed)
+            return overlap_clusters(observed, largest=largest)
         each = np.repeat(np.arange(len(counts)), counts)
         labels = each if clusters == "source" else np.arange(sum(counts))
     else:

@@ -17,7 +17,7 @@ from mrgp.supports import Clusters
 from mrgp.weighting.clustering import cluster_rows
 from mrgp.weighting.hyperscores import kernel_sandwich
 from mrgp.weighting.sandwich import Sandwich
-from mrgp.weighting.smoothed import Smoothed, source_rows
+from mrgp.weighting.smoothed import Smoothed, smoothed_by, source_rows
 
 Estimator = Literal["ratio", "ribatet", "lyddon"]
 Parameters = Literal["function", "kernel"]
@@ -182,7 +182,7 @@ def weigh_sources(
     """
     groups = cluster_rows(problem.data, asked.clusters)
     optimum = alone_optimum(problem, progress, "composite_weights")
-    found, leverage = _scores(optimum.model, problem, groups, asked.parameters)
+    groups, found, leverage = _scores(optimum.model, problem, groups, asked)
     raw, errors = _weigh(found, asked.rule, asked.per_source)
     values = _limited(raw, asked.per_source, asked.cap)
     keys = _keys(problem.data)
@@ -253,13 +253,18 @@ def _keys(data: Dataset) -> list[Any]:
 
 
 def _scores(
-    model: Any, problem: Problem, clusters: Clusters, parameters: str
-) -> tuple[Sandwich, float]:
-    if parameters == "kernel":
-        rows = np.concatenate(clusters.labels)
-        return kernel_sandwich(model, problem.records, source_rows(problem.records), rows), 0.0
-    smoothed = Smoothed.of(model, problem.records, clusters)
-    return smoothed.sandwich(), smoothed.leverage
+    model: Any, problem: Problem, groups: Clusters, asked: Asked
+) -> tuple[Clusters, Sandwich, float]:
+    records = problem.records
+    if asked.parameters == "kernel":
+        rows = np.concatenate(groups.labels)
+        return groups, kernel_sandwich(model, records, source_rows(records), rows), 0.0
+    if asked.rule == "lyddon":
+        # It inverts a variance, for which directions of the whole field are to be known.
+        smoothed = Smoothed.of(model, records, groups)
+    else:
+        groups, smoothed = smoothed_by(model, records, problem.data, asked.clusters, groups)
+    return groups, smoothed.sandwich(), smoothed.leverage
 
 
 def _weigh(

@@ -75,17 +75,22 @@ def freed_residuals(
         pull, left = np.moveaxis(basis[:, rows], 0, 1), residual[rows]
         if rows.shape[1] <= len(basis):
             eigenvalues, vectors = np.linalg.eigh(np.einsum("bmi,bmj->bij", pull, pull))
-            inner = np.einsum("bni,bn->bi", vectors, left) / _kept(eigenvalues)
+            inner = np.einsum("bni,bn->bi", vectors, left) / kept(eigenvalues)
             freed[rows] = np.einsum("bni,bi->bn", vectors, inner)
         else:
             # More rows than features: outside their span nothing is explained.
             _, singular, right = np.linalg.svd(pull, full_matrices=False)
             eigenvalues = singular**2
-            inner = np.einsum("bin,bn->bi", right, left) * (1.0 / _kept(eigenvalues) - 1.0)
+            inner = np.einsum("bin,bn->bi", right, left) * (1.0 / kept(eigenvalues) - 1.0)
             freed[rows] = left + np.einsum("bin,bi->bn", right, inner)
         leverage = max(leverage, float(eigenvalues.max()))
     return freed, leverage
 
 
-def _kept(eigenvalues: Float[np.ndarray, "b i"]) -> Float[np.ndarray, "b i"]:
+def kept(eigenvalues: Float[np.ndarray, "*b i"]) -> Float[np.ndarray, "*b i"]:
+    """Return the roots of what smoothing leaves of directions.
+
+    >>> kept(np.array([0.75])).tolist()
+    [0.5]
+    """
     return np.sqrt(np.clip(1.0 - eigenvalues, CLOSEST, None))
