@@ -1,5 +1,7 @@
 """Small files that would unfold into gigabytes, for each kind that a reader takes."""
 
+import functools
+import io
 import json
 import sqlite3
 
@@ -114,11 +116,17 @@ def rows_without_end(path, rng):
         )
 
 
+@functools.cache
+def packed_zeros():
+    found = io.BytesIO()
+    zeros = {f"0/{i}": np.zeros(10**7) for i in range(40)}
+    np.savez_compressed(found, mark=np.array('"a fit"'), **zeros)
+    return found.getvalue()
+
+
 def arrays_of_journal(path, rng):
     """Pack zeros."""
-    zeros = {f"0/{i}": np.zeros(10**7) for i in range(40)}
-    with path.open("wb") as file:
-        np.savez_compressed(file, mark=np.array('"a fit"'), **zeros)
+    path.write_bytes(packed_zeros())
 
 
 BOMBS = {

@@ -234,7 +234,6 @@ def mutated(content, rng):
 def damage(path, whole, rng):
     """Write a damaged copy of a file, or of one of the files of a store."""
     for file, content in whole.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
     file = sorted(whole)[int(rng.integers(len(whole)))]
     changed = mutated(whole[file], rng) if whole[file] else b"x"
@@ -255,16 +254,16 @@ def try_kind(kind, count, seed, folder):
     for number in range(count):
         several = BOMBS.get(kind, ())
         if number % BOMB_EVERY < len(several):
-            for file in [file for file in path.parent.rglob("*") if file.is_file()]:
-                file.unlink()
-            several[number % BOMB_EVERY](path, rng)
-            changed = True
+            shutil.rmtree(folder / "bomb", ignore_errors=True)
+            (folder / "bomb").mkdir()
+            at, changed = folder / "bomb" / name, True
+            several[number % BOMB_EVERY](at, rng)
         else:
-            changed = damage(path, whole, rng)
+            at, changed = path, damage(path, whole, rng)
         (folder / "last").write_text(f"{kind} {number} {seed}")
         start = time.perf_counter()
         try:
-            read(path)
+            read(at)
             if kind == "saved fit" and changed:
                 tried.fail(f"input {number} of seed {seed} loads, and was not saved so")
             tried.answer()

@@ -24,7 +24,11 @@ COMMANDS = ("fit", "predict", "report", "run")
 MODELS = ("exact", "affine", "collapsed", "svgp", "vbagg", "center-point")
 MODELS += ("mr-gprn, constant weights", "mr-gprn", "cascade", "mr-dgp")
 CALIBRATED = {"MR-GP, exact": 200, "MR-GP, collapsed": 200, "MR-GP, svgp": 200}
-CALIBRATED |= {"MR-GPRN, constant weights": 100, "MR-GPRN": 50}
+CALIBRATED |= {"MR-GP, markov": 200, "MR-GPRN, constant weights": 100}
+CALIBRATED |= {"the same, weights estimated": 100, "MR-GPRN": 50, "MR-DGP": 50}
+MEANT = (*list(CALIBRATED)[:5], "MR-GPRN")
+"""Whose intervals are to hold; of the others the page says by how much they fall short."""
+
 QUICK = 0.003
 HEADINGS = ["tried", "inputs", "answered", "told in a sentence", "wrong", "slowest", "memory"]
 
@@ -153,8 +157,8 @@ def main():
                 write("soak", took + soak_table(found))
     if asked.calibrate or asked.quick:
         table = calibrate(asked.quick, seed)
-        exact = [one["holds"] for name in table if "MR-GP," in name for one in table[name].values()]
-        wrong += exact.count(False)
+        held = [one["holds"] for name in table if name in MEANT for one in table[name].values()]
+        wrong += held.count(False)
         if asked.page and asked.calibrate:
             write("calibration", calibration_table(table))
     print(f"{time.perf_counter() - start:.0f} s, {wrong} wrong")

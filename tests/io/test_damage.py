@@ -144,9 +144,7 @@ def test_no_file_is_waited_for_longer_than_half_a_minute(tmp_path, monkeypatch):
 def test_a_file_of_shapes_that_is_of_another_kind_is_not_read(tmp_path):
     path = tmp_path / "a.geojson"
     path.write_text("<OGRVRTDataSource></OGRVRTDataSource>")
-    with pytest.raises(
-        ConfigError, match=r"a.geojson: it does not begin as .geojson files do, but"
-    ):
+    with pytest.raises(ConfigError, match=r"a.geojson: it does not begin as .geojson files do"):
         read_frame(path)
 
 
