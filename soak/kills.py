@@ -60,7 +60,7 @@ def work(folder, arguments):
     import os
 
     os.chdir(folder)
-    sys.stdout = open(os.devnull, "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     from mrgp.cli import command
     from mrgp.inference import journal
 
