@@ -20,8 +20,13 @@ BEGIN, END = "<!-- figures: {} -->", "<!-- end of figures: {} -->"
 READERS = ("csv", "parquet", "netcdf-3", "netcdf-4", "zarr", "geojson", "geopackage", "shapefile")
 READERS += ("configuration", "saved fit", "journal", "aurn", "cams", "laqn records", "laqn sites")
 READERS += ("--grid",)
-COMMANDS = ("fit", "predict", "report", "run")
-MODELS = ("exact", "affine", "collapsed", "svgp", "vbagg", "center-point")
+COMMANDS = ("fit", "predict", "predict, zarr", "predict, tiled nc", "predict, tif", "data")
+COMMANDS += ("report", "run")
+QUICKLY = ("fit", "predict, zarr")
+RARE = {"fit, auto": 5}
+"""Commands whose kills take long, and how many there are in a whole soak."""
+
+MODELS = ("exact", "affine", "collapsed", "svgp", "markov", "vbagg", "center-point")
 MODELS += ("mr-gprn, constant weights", "mr-gprn", "cascade", "mr-dgp")
 CALIBRATED = {"MR-GP, exact": 200, "MR-GP, collapsed": 200, "MR-GP, svgp": 200}
 CALIBRATED |= {"MR-GP, markov": 200, "MR-GPRN, constant weights": 100}
@@ -41,7 +46,9 @@ def plan(share, seed):
 
     quick = share <= QUICK
     parts = [("readers.py", [kind, some(10_000), seed]) for kind in READERS]
-    parts += [("kills.py", [name, some(50), seed]) for name in COMMANDS]
+    commands = QUICKLY if quick else COMMANDS
+    parts += [("kills.py", [name, some(50), seed]) for name in commands]
+    parts += [("kills.py", [name, some(n), seed]) for name, n in RARE.items() if not quick]
     parts += [("writers.py", [name, max(10, some(150)), seed]) for name in ("two", "full")]
     parts += [("writers.py", ["read-only", 1, seed])]
     models = MODELS[:1] if quick else MODELS
