@@ -1,16 +1,18 @@
 """Simulation-based calibration: functions drawn from a model's own prior, and its posterior's word.
 
-Each replicate draws functions and values from the model with its parameters as they are,
+Each replicate draws functions and values from the model with its parameters held at the truth,
 conditions on the values, and asks where the true function lies in the posterior: at a point, over a
 region, and in the mean of all regions. If the posterior is right, those ranks are uniform, and
 intervals of 50, 80 and 95 % hold the truth so often.
 `python soak/calibration.py MODEL REPLICATES SEED` prints what came of it as JSON.
 """
 
+import dataclasses
 import json
 import sys
 import warnings
 
+import equinox
 import numpy as np
 from scipy import stats
 
@@ -21,26 +23,33 @@ BINS = 10
 SURE = 0.99
 POINTS, CELLS, FINE = 20, 8, 24
 LENGTH, VARIANCE, NOISE = 1.2, 2.0, 0.15
+DEEP_LENGTH, DEEP_VARIANCE = 1.5, 0.3
 
 
 def fixed_rbf(length=LENGTH, variance=VARIANCE):
     return mrgp.RBF(mrgp.fixed(length), variance=mrgp.fixed(variance))
 
 
-def covariance(x, length=LENGTH, variance=VARIANCE):
-    return variance * np.exp(-0.5 * ((x[:, None] - x[None]) / length) ** 2)
+def gaussian(r):
+    return np.exp(-0.5 * r**2)
 
 
-def drawn(x, rng, length=LENGTH, variance=VARIANCE):
+def matern(r):
+    return (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r)
+
+
+def drawn(x, rng, length=LENGTH, variance=VARIANCE, shape=gaussian):
     """Draw a function at places, from the kernel itself: nothing here is the library's."""
-    found, vectors = np.linalg.eigh(covariance(x, length, variance))
+    apart = np.abs(x[:, None] - x[None]) / length
+    found, vectors = np.linalg.eigh(variance * shape(apart))
     return vectors @ (np.sqrt(np.clip(found, 0, None)) * rng.standard_normal(len(x)))
 
 
 class World:
     """Places, cells and what is asked for, with one function drawn over all of them."""
 
-    def __init__(self, rng):
+    def __init__(self, rng, inputs=None):
+        self.inputs = inputs
         self.x = rng.uniform(0, 8, POINTS)
         self.lower = np.arange(CELLS) * 1.0
         self.inside = self.lower[:, None] + (np.arange(FINE) + 0.5) / FINE
@@ -58,20 +67,23 @@ class World:
         def noisy(values):
             return values + np.sqrt(NOISE) * rng.standard_normal(len(values))
 
-        at = mrgp.points(self.x[:, None])
-        boxes = mrgp.boxes(self.lower[:, None], self.lower[:, None] + 1.0)
+        at = mrgp.points(self.x[:, None], inputs=self.inputs)
+        boxes = self.boxes(self.lower, self.lower + 1.0)
         one = {"task": task, "noise_variance": NOISE}
         return [
             mrgp.Observations(at, noisy(points), name=f"points{suffix}", **one),
             mrgp.Observations(boxes, noisy(cells), name=f"cells{suffix}", **one),
         ]
 
+    def boxes(self, lower, upper):
+        return mrgp.boxes(np.c_[lower], np.c_[upper], inputs=self.inputs)
+
     def asked(self):
         """Return what is asked for: the new point, the new region, and all cells together."""
         return {
-            "point": mrgp.points([[self.new]]),
-            "region": mrgp.boxes([[self.left]], [[self.left + 0.6]]),
-            "average": mrgp.boxes([[0.0]], [[float(CELLS)]]),
+            "point": mrgp.points([[self.new]], inputs=self.inputs),
+            "region": self.boxes([self.left], [self.left + 0.6]),
+            "average": self.boxes([0.0], [float(CELLS)]),
         }
 
 
@@ -85,21 +97,63 @@ def mrgp_replicate(method, rng):
     return ranks(fit, world, truth)
 
 
-def network_replicate(constant, rng):
-    """Return the ranks of one task of two that share a function, each with weights of its own."""
-    world, sources, truth = World(rng), [], []
+def markov_replicate(rng):
+    """Return the ranks of one function of time under MR-GP, solved along it."""
+    world = World(rng, "time")
+    points, cells, *truth = world.parts(drawn(world.places, rng, shape=matern))
+    kernel = mrgp.Matern32(mrgp.fixed(LENGTH), variance=mrgp.fixed(VARIANCE))
+    recipe = mrgp.MRGP(kernel, method="markov", mean="zero")
+    fit = mrgp.fit(recipe, mrgp.Dataset(world.observed(points, cells, rng)), progress=None)
+    return ranks(fit, world, truth)
+
+
+def network_replicate(weighted, rng):
+    """Return the ranks of one task of two that share a function, each with weights of its own.
+
+    Weights vary, or are constant: parameters, held at the truth or estimated.
+    """
+    world, sources, truth, weights = World(rng), [], [], []
     shared = drawn(world.places, rng)
     for task in ("one", "two"):
-        weights = rng.standard_normal() if constant else drawn(world.places, rng, 4.0, 1.0)
-        points, cells, *asked = world.parts(weights * shared)
+        varying = weighted == "varying"
+        weights.append(drawn(world.places, rng, 4.0, 1.0) if varying else rng.standard_normal())
+        points, cells, *asked = world.parts(weights[-1] * shared)
         sources += world.observed(points, cells, rng, task, f" of {task}")
         truth.append(asked)
     how = {"kernel_w": "constant"}
-    if not constant:
+    if weighted == "varying":
         how = {"kernel_w": fixed_rbf(4.0, 1.0), "inducing_f": 16, "inducing_w": 8}
     recipe = mrgp.MRGPRN(latents=1, kernel_f=fixed_rbf(), mean="zero", **how)
-    fit = mrgp.fit(recipe, mrgp.Dataset(sources), progress=None)
+    data = mrgp.Dataset(sources)
+    fit = mrgp.fit(recipe, data, progress=None)
+    if weighted == "held":
+        fit = held(fit, np.array(weights)[:, None]).condition(data)
     return ranks(fit, world, truth[0], task="one")
+
+
+def held(fit, weights):
+    """Return a fit whose constant weights are others; it counts them in spreads of the tasks."""
+    spread = fit.model.readout.levels.spread
+    weights = mrgp.fixed(weights / np.asarray(spread)[:, None])
+    model = equinox.tree_at(lambda m: m.readout.weights, fit.model, weights)
+    return dataclasses.replace(fit, model=model)
+
+
+def deep_replicate(rng):
+    """Return the ranks of a function that is an unknown function of another, seen over cells."""
+    world = World(rng)
+    base = drawn(world.places, rng)
+    truth = base + drawn(base, rng, DEEP_LENGTH, DEEP_VARIANCE)
+    points, _, *asked = world.parts(truth)
+    _, cells, *_ = world.parts(base)
+    recipe = mrgp.MRDGP(
+        target="points",
+        kernel_base=fixed_rbf(),
+        kernel_deep=fixed_rbf(DEEP_LENGTH, DEEP_VARIANCE),
+        samples=100,
+    )
+    fit = mrgp.fit(recipe, mrgp.Dataset(world.observed(points, cells, rng)), progress=None)
+    return ranks(fit, world, asked)
 
 
 def ranks(fit, world, truth, **asked):
@@ -114,10 +168,12 @@ MODELS = {
     "MR-GP, exact": lambda rng: mrgp_replicate("exact", rng),
     "MR-GP, collapsed": lambda rng: mrgp_replicate("collapsed", rng),
     "MR-GP, svgp": lambda rng: mrgp_replicate("svgp", rng),
-    "MR-GPRN, constant weights": lambda rng: network_replicate(True, rng),
-    "MR-GPRN": lambda rng: network_replicate(False, rng),
+    "MR-GP, markov": markov_replicate,
+    "MR-GPRN, constant weights": lambda rng: network_replicate("held", rng),
+    "the same, weights estimated": lambda rng: network_replicate("estimated", rng),
+    "MR-GPRN": lambda rng: network_replicate("varying", rng),
+    "MR-DGP": deep_replicate,
 }
-REPLICATES = dict(zip(MODELS, (200, 200, 200, 100, 50), strict=True))
 
 
 def judged(ranks):

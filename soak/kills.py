@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from outcomes import Tried
+from outcomes import Tried, note_size
 
 CONFIG = """
 inputs = ["lon", "lat", "time"]
@@ -30,15 +30,26 @@ max_steps = 30
 starts = 2
 """
 GRID = "lon=-0.3:0.1:0.01,lat=51.4:51.6:0.01,time=2022-02-19T01:00"
+MAP = ["predict", "known.mrgp", "--grid", GRID, "--quiet"]
 COMMANDS = {
     "fit": ["fit", "city.toml", "-o", "fit.mrgp", "--quiet"],
-    "predict": ["predict", "known.mrgp", "--grid", GRID, "-o", "map.nc", "--quiet"],
+    "fit, auto": ["fit", "auto.toml", "-o", "auto.mrgp", "--quiet"],
+    "predict": [*MAP, "-o", "map.nc"],
+    "predict, zarr": [*MAP, "--tile", "100", "-o", "map.zarr"],
+    "predict, tiled nc": [*MAP, "--tile", "100", "-o", "tiles.nc"],
+    "predict, tif": [*MAP, "-o", "map.tif"],
+    "data": ["data", "aurn", "aurn.csv", "--species", "NO2", "-o", "no2.parquet"],
     "report": ["report", "known.mrgp", "-o", "page.html", "--quiet"],
     "run": ["run", "dependent", "--quick", "--seeds", "2", "--models", "single-gp", "--quiet"],
 }
 WROTE = {
     "fit": "fit.mrgp",
+    "fit, auto": "auto.mrgp",
     "predict": "map.nc",
+    "predict, zarr": "map.zarr",
+    "predict, tiled nc": "tiles.nc",
+    "predict, tif": "map.tif",
+    "data": "no2.parquet",
     "report": "page.html",
     "run": "results/dependent/scores.csv",
 }
@@ -49,6 +60,7 @@ def work(folder, arguments):
     import os
 
     os.chdir(folder)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     from mrgp.cli import command
     from mrgp.inference import journal
 
@@ -63,6 +75,10 @@ def prepare(folder):
     frame["no2"] = 30 + 40 * frame["lon"] + rng.normal(0, 1, 60)
     frame.to_csv(folder / "sensors.csv", index=False)
     (folder / "city.toml").write_text(CONFIG)
+    (folder / "auto.toml").write_text(CONFIG.partition("[model]")[0])
+    hours = pd.concat([frame.assign(code=f"S{k}", lat=frame["lat"] + k / 50) for k in range(90)])
+    hours["date"] = hours.pop("time")
+    hours.to_csv(folder / "aurn.csv", index=False)
 
 
 class Killer:
@@ -78,10 +94,17 @@ class Killer:
         process.start()
         return process
 
+    def seen(self, process, seconds):
+        """Wait for a process, and note how large it becomes."""
+        end = time.perf_counter() + seconds
+        while process.is_alive() and (left := end - time.perf_counter()) > 0:
+            process.join(min(0.2, left))
+            note_size(process.pid)
+
     def whole(self, arguments):
         """Run a command to its end; return how long it took."""
         began, process = time.perf_counter(), self.start(arguments)
-        process.join(180)
+        self.seen(process, 180)
         if process.exitcode != 0:
             raise RuntimeError(f"{arguments[0]} ended with {process.exitcode}")
         return time.perf_counter() - began
@@ -89,7 +112,7 @@ class Killer:
     def killed(self, arguments, after):
         """Kill a command after some seconds; tell whether it was still running."""
         process = self.start(arguments)
-        process.join(after)
+        self.seen(process, after)
         alive = process.is_alive()
         process.kill()
         process.join()
@@ -98,12 +121,20 @@ class Killer:
 
 def content(path, name):
     """Return what must be the same in two files that were written by the same command."""
-    if name == "fit":
+    if name.startswith("fit"):
         import mrgp
 
         fit = mrgp.load(path)
         values = {key: value.tolist() for key, value in fit.parameters().items()}
         return values, fit.history.tolist(), str(fit.status)
+    if path.name == "tiles.nc":
+        import xarray
+
+        # HDF5 notes the second in which a variable was made.
+        with xarray.open_dataset(path) as found:
+            return found.to_dict()
+    if path.is_dir():
+        return {str(file): file.read_bytes() for file in path.rglob("*") if file.is_file()}
     return path.read_bytes()
 
 
@@ -114,7 +145,7 @@ def try_command(name, count, seed):
     try:
         prepare(folder)
         killer, out = Killer(folder), folder / WROTE[name]
-        if name in ("predict", "report"):
+        if name.startswith(("predict", "report")):
             killer.whole([*COMMANDS["fit"][:3], "known.mrgp", "--quiet"])
         killer.whole(COMMANDS[name])
         usual = killer.whole([*COMMANDS[name], *(["--fresh"] if name == "run" else [])])
@@ -126,9 +157,10 @@ def try_command(name, count, seed):
             try:
                 if content(out, name) != right:
                     tried.fail(f"kill {number} of seed {seed}: the old file has changed")
-                killer.whole([*COMMANDS[name], *(["--resume"] if name == "fit" else [])])
+                resumed = ["--resume"] if name.startswith("fit") else []
+                killer.whole([*COMMANDS[name], *resumed])
                 same = content(out, name) == right
-                left = [p.name for p in out.parent.iterdir() if p.name.startswith(".part")]
+                left = [p.name for p in out.parent.iterdir() if p.name.startswith(".")]
                 if not same or left:
                     tried.fail(f"kill {number} of seed {seed}: same {same}, left {left}")
                 else:
@@ -136,8 +168,8 @@ def try_command(name, count, seed):
             except Exception:
                 tried.fail(f"kill {number} of seed {seed}: {traceback.format_exc()[-300:]}")
             tried.timed(began)
-            if name == "fit":
-                (folder / "fit.mrgp.journal").unlink(missing_ok=True)
+            if name.startswith("fit"):
+                Path(f"{out}.journal").unlink(missing_ok=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return tried

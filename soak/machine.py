@@ -25,7 +25,12 @@ import mrgp
 
 FEW = mrgp.LBFGS(max_steps=4, starts=1, candidates=0)
 KERNELS = {"rbf": mrgp.RBF(), "matern": mrgp.Matern32()}
-METHODS = {"exact": {}, "collapsed": {"inducing": 5}}
+MODELS = {
+    "exact": lambda kernel: mrgp.MRGP(kernel, method="exact"),
+    "collapsed": lambda kernel: mrgp.MRGP(kernel, method="collapsed", inducing=5),
+    "markov": lambda _: mrgp.MRGP(mrgp.Matern32(), method="markov"),
+    "network": lambda kernel: mrgp.MRGPRN(latents=1, kernel_f=kernel, kernel_w="constant"),
+}
 steps = {"examples": 0}
 
 
@@ -46,16 +51,16 @@ class Session(RuleBasedStateMachine):
         y = np.sin(x[:, 0]) + 0.1 * rng.standard_normal(14)
         if gap:
             y[3] = np.nan
-        sources = [mrgp.Observations(mrgp.points(x), y, name="a")]
+        sources = [mrgp.Observations(mrgp.points(x, inputs="time"), y, name="a")]
         if wide:
             lower = np.arange(6.0)[:, None]
-            cells = mrgp.boxes(lower, lower + 1)
+            cells = mrgp.boxes(lower, lower + 1, inputs="time")
             sources.append(mrgp.Observations(cells, np.cos(lower[:, 0]), name="b"))
         self.data = mrgp.Dataset(sources)
 
-    @rule(kernel=st.sampled_from(sorted(KERNELS)), method=st.sampled_from(sorted(METHODS)))
-    def make(self, kernel, method):
-        recipe = mrgp.MRGP(KERNELS[kernel], method=method, **METHODS[method])
+    @rule(kernel=st.sampled_from(sorted(KERNELS)), model=st.sampled_from(sorted(MODELS)))
+    def make(self, kernel, model):
+        recipe = MODELS[model](KERNELS[kernel])
         self.fit = mrgp.fit(recipe, self.data, optimiser=FEW, progress=None)
 
     @precondition(lambda self: self.fit is not None)
@@ -81,7 +86,7 @@ class Session(RuleBasedStateMachine):
         other = self.fit.condition(moved)
         assert other.parameters().keys() == self.fit.parameters().keys()
         back = other.condition(self.data)
-        at = mrgp.points([[1.0], [4.0]])
+        at = mrgp.points([[1.0], [4.0]], inputs="time")
         np.testing.assert_allclose(
             mrgp.predict(back, at).mean, mrgp.predict(self.fit, at).mean, atol=1e-6
         )
@@ -105,7 +110,7 @@ class Session(RuleBasedStateMachine):
     @precondition(lambda self: self.fit is not None)
     @rule(level=st.floats(-3, 3))
     def noise_and_exceedance(self, level):
-        at = mrgp.points([[0.5], [2.5]])
+        at = mrgp.points([[0.5], [2.5]], inputs="time")
         plain = mrgp.predict(self.fit, at)
         noisy = mrgp.predict(self.fit, at, source="a", noise=True)
         assert (noisy.variance >= plain.variance).all()

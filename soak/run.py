@@ -20,11 +20,20 @@ BEGIN, END = "<!-- figures: {} -->", "<!-- end of figures: {} -->"
 READERS = ("csv", "parquet", "netcdf-3", "netcdf-4", "zarr", "geojson", "geopackage", "shapefile")
 READERS += ("configuration", "saved fit", "journal", "aurn", "cams", "laqn records", "laqn sites")
 READERS += ("--grid",)
-COMMANDS = ("fit", "predict", "report", "run")
-MODELS = ("exact", "affine", "collapsed", "svgp", "vbagg", "center-point")
+COMMANDS = ("fit", "predict", "predict, zarr", "predict, tiled nc", "predict, tif", "data")
+COMMANDS += ("report", "run")
+QUICKLY = ("fit", "predict, zarr")
+RARE = {"fit, auto": 5}
+"""Commands whose kills take long, and how many there are in a whole soak."""
+
+MODELS = ("exact", "affine", "collapsed", "svgp", "markov", "vbagg", "center-point")
 MODELS += ("mr-gprn, constant weights", "mr-gprn", "cascade", "mr-dgp")
 CALIBRATED = {"MR-GP, exact": 200, "MR-GP, collapsed": 200, "MR-GP, svgp": 200}
-CALIBRATED |= {"MR-GPRN, constant weights": 100, "MR-GPRN": 50}
+CALIBRATED |= {"MR-GP, markov": 200, "MR-GPRN, constant weights": 100}
+CALIBRATED |= {"the same, weights estimated": 100, "MR-GPRN": 50, "MR-DGP": 50}
+MEANT = (*list(CALIBRATED)[:5], "MR-GPRN")
+"""Whose intervals are to hold; of the others the page says by how much they fall short."""
+
 QUICK = 0.003
 HEADINGS = ["tried", "inputs", "answered", "told in a sentence", "wrong", "slowest", "memory"]
 
@@ -37,7 +46,9 @@ def plan(share, seed):
 
     quick = share <= QUICK
     parts = [("readers.py", [kind, some(10_000), seed]) for kind in READERS]
-    parts += [("kills.py", [name, some(50), seed]) for name in COMMANDS]
+    commands = QUICKLY if quick else COMMANDS
+    parts += [("kills.py", [name, some(50), seed]) for name in commands]
+    parts += [("kills.py", [name, some(n), seed]) for name, n in RARE.items() if not quick]
     parts += [("writers.py", [name, max(10, some(150)), seed]) for name in ("two", "full")]
     parts += [("writers.py", ["read-only", 1, seed])]
     models = MODELS[:1] if quick else MODELS
@@ -153,8 +164,8 @@ def main():
                 write("soak", took + soak_table(found))
     if asked.calibrate or asked.quick:
         table = calibrate(asked.quick, seed)
-        exact = [one["holds"] for name in table if "MR-GP," in name for one in table[name].values()]
-        wrong += exact.count(False)
+        held = [one["holds"] for name in table if name in MEANT for one in table[name].values()]
+        wrong += held.count(False)
         if asked.page and asked.calibrate:
             write("calibration", calibration_table(table))
     print(f"{time.perf_counter() - start:.0f} s, {wrong} wrong")

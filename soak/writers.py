@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import io
 import json
 import os
@@ -13,16 +14,18 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 from outcomes import Tried
-from readers import grid, quick_fit, shapes, table
+from readers import grid, quick_fit, shapes, table, write_aurn
 
 import mrgp
 from mrgp.cli import command
 from mrgp.experiments.results import write_tables
 from mrgp.io.exports import write
+from mrgp.io.stores import to_netcdf
 from mrgp.report import write_report
 
 SAVE = """
@@ -36,12 +39,69 @@ WRITERS = {
     "a.csv": lambda path: write(pd.concat([table()] * 500), path),
     "a.parquet": lambda path: write(pd.DataFrame({"a": np.sin(np.arange(5000.0))}), path),
     "a.nc": lambda path: write(grid().interp(lat=np.linspace(51.4, 51.6, 400)), path),
+    "a.tif": lambda path: write(one_map(), path),
+    "a.zarr": lambda path: write_tiles(path),
+    "tiled.nc": lambda path: to_netcdf(known_store(), path),
+    "aurn.parquet": lambda path: asked(["data", "aurn", aurn_file(), "--species", "NO2"], path),
+    "cams.nc": lambda path: asked(["data", "cams", cams_file(), "--species", "NO2"], path),
     "a.geojson": lambda path: write(pd.concat([shapes()] * 100), path),
     "a.html": lambda path: write_report(quick_fit(), path),
-    "scores.csv": lambda path: write_tables(path.parent, "a", [ROW] * 2000, [ROW] * 2000),
+    "scores.csv": lambda path: write_tables(path.parent, ABOUT, [ROW] * 2000, [ROW] * 2000),
 }
+ABOUT = SimpleNamespace(name="a", shown=None)
 ROW = {"variant": "a", "model": "b", "seed": 1, "rmse": 0.123456789}
 SMALL = 1000
+KEPT = Path(tempfile.gettempdir()) / f"soak-{os.getpid()}"
+
+
+def asked(arguments, path):
+    """Run a command that writes to a path, and raise what it says."""
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        code = command([*arguments, "-o", str(path)])
+    if code:
+        raise OSError(said.getvalue().replace("\n", " "))
+
+
+@functools.cache
+def aurn_file():
+    KEPT.mkdir(exist_ok=True)
+    write_aurn(KEPT / "a.csv")
+    return str(KEPT / "a.csv")
+
+
+@functools.cache
+def cams_file():
+    KEPT.mkdir(exist_ok=True)
+    grid("no2_conc").rename(lat="latitude", lon="longitude").to_netcdf(KEPT / "a.nc")
+    return str(KEPT / "a.nc")
+
+
+@functools.cache
+def known_store():
+    """Return a store of a map that is whole."""
+    KEPT.mkdir(exist_ok=True)
+    write_tiles(KEPT / "known.zarr")
+    return KEPT / "known.zarr"
+
+
+def write_tiles(path):
+    fit = KEPT / "known.mrgp"
+    asked(["predict", str(fit), "--grid", "x1=0:5:0.001", "--tile", "2000", "--quiet"], path)
+
+
+def one_map():
+    import rioxarray
+
+    assert rioxarray
+    flat = grid().isel(time=0, drop=True).interp(lat=np.linspace(51.4, 51.6, 200))
+    return flat.rio.set_spatial_dims("lon", "lat").rio.write_crs("EPSG:4326")
+
+
+def content(path):
+    """Return what is at a path, of a folder every file."""
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    return {str(file.relative_to(path.parent)): file.read_bytes() for file in files}
 
 
 def two_writers(count, seed):
@@ -75,10 +135,17 @@ def full_disk(_, seed):
     tried = Tried("writers", "every kind of file on a full disk")
     folder = Path(tempfile.mkdtemp())
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    quick_fit()
+    KEPT.mkdir(exist_ok=True)
+    mrgp.save(quick_fit(), KEPT / "known.mrgp")
+    for made in (known_store, aurn_file, cams_file):
+        made()
     for name, writer in WRITERS.items():
         path, start = folder / name, time.perf_counter()
-        path.write_bytes(b"old")
+        if name.endswith(".zarr"):
+            shutil.copytree(known_store(), path)
+        else:
+            path.write_bytes(b"old")
+        old = content(path)
         limit = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL, limit[1]))
         try:
@@ -91,10 +158,11 @@ def full_disk(_, seed):
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limit)
         left = [p.name for p in folder.iterdir() if p.name.startswith(".part")]
-        if path.read_bytes() != b"old" or left:
+        if content(path) != old or left:
             tried.fail(f"{name}: the old file is lost, or a draft is left: {left}")
         tried.timed(start)
     shutil.rmtree(folder)
+    shutil.rmtree(KEPT)
     return tried
 
 

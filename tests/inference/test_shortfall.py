@@ -1,5 +1,7 @@
 """Sparse fits that cannot follow values of tiny known noise are refused, or say so."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -41,3 +43,29 @@ def test_exact_fits_and_enough_inducing_inputs_say_nothing():
     np.testing.assert_allclose(found.mean, Y, atol=0.1)
     enough = mrgp.MRGP(mrgp.RBF(), method="collapsed", inducing=60)
     assert mrgp.fit(enough, data(0.01)).status.ok
+
+
+def test_networks_and_deep_models_are_asked_too():
+    x = np.sort(np.random.default_rng(0).uniform(0, 20, (40, 1)), 0)
+    cells = np.arange(0.0, 20.0, 2.0)[:, None]
+
+    def seen(noise):
+        fine = mrgp.Observations(
+            mrgp.points(x), np.sin(6 * x[:, 0]), name="a", noise_variance=noise
+        )
+        wide = mrgp.boxes(cells, cells + 2)
+        coarse = mrgp.Observations(wide, np.cos(cells[:, 0]), name="b", noise_variance=noise)
+        return mrgp.Dataset([fine, coarse])
+
+    few = mrgp.LBFGS(max_steps=5, starts=1, candidates=0)
+    network = mrgp.MRGPRN(latents=1, inducing_f=5, inducing_w=4)
+    tree = mrgp.MRDGP(target="a", inducing=5, method="collapsed", samples=4)
+    for recipe, told in ((network, "failed"), (tree, r"failed in base")):
+        with pytest.raises(mrgp.FitError, match=rf"{told}.*worse than noise alone would"):
+            mrgp.fit(recipe, seen(1e-6), optimiser=few, progress=None)
+    for recipe, told in ((network, "the sparse"), (tree, r"base\[b\]: the sparse")):
+        with pytest.warns(UserWarning, match="nats each") as caught:
+            fit = mrgp.fit(recipe, seen(0.1), optimiser=few, progress=None)
+        said = " ".join(str(one.message) for one in caught)
+        assert re.search(rf"{told} fit explains .* nats each", said)
+        assert fit.status.ok

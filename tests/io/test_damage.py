@@ -1,6 +1,7 @@
 """Damaged and hostile files end in one sentence with their name, and before memory is taken."""
 
 import json
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -92,15 +93,21 @@ def test_values_that_a_file_only_claims_are_not_waited_for(tmp_path):
         "a", shape=(500_000, 500_000), chunks=(1000, 1000), dtype="f8"
     )
     for name in ("a.nc", "a.zarr"):
-        with pytest.raises(ConfigError, match=r"a\..* 250,000,000,000 values, and 100,000,000"):
+        with pytest.raises(ConfigError, match=r"a\..* 250,000,000,000 values, and 3,000,000 are"):
             read_grid(tmp_path / name)
 
 
-def test_a_parquet_file_of_very_many_rows_is_refused_before_it_is_read(tmp_path, monkeypatch):
+def test_a_file_that_is_right_may_be_let_in(tmp_path, monkeypatch):
     FRAME.to_parquet(tmp_path / "a.parquet")
-    monkeypatch.setattr(files, "MOST_VALUES", 90)
-    with pytest.raises(ConfigError, match=r"a.parquet: it says that it has 100 values"):
+    monkeypatch.setenv(probing.VARIABLE, "90")
+    told = r"a.parquet: .* has 100 values, and 90 are the most for a file of .* MRGP_MOST_VALUES="
+    with pytest.raises(ConfigError, match=told):
         read_frame(tmp_path / "a.parquet")
+    monkeypatch.setenv(probing.VARIABLE, "many")
+    with pytest.raises(ConfigError, match="MRGP_MOST_VALUES must be a whole number; got 'many'"):
+        read_frame(tmp_path / "a.parquet")
+    monkeypatch.setenv(probing.VARIABLE, "100")
+    assert len(read_frame(tmp_path / "a.parquet")) == 50
 
 
 @pytest.mark.parametrize(
@@ -109,13 +116,44 @@ def test_a_parquet_file_of_very_many_rows_is_refused_before_it_is_read(tmp_path,
     ids=["hangs", "crashes"],
 )
 def test_a_file_on_which_the_library_hangs_or_crashes_is_named(tmp_path, monkeypatch, does, told):
-    monkeypatch.setattr(probing, "CHILD", f"import sys\nsys.stdin.readline()\n{does}")
+    (tmp_path / "child.py").write_text(f"import sys\nsys.stdin.readline()\n{does}")
+    monkeypatch.setattr(probing, "CHILD", tmp_path / "child.py")
     monkeypatch.setattr(probing, "SECONDS", 0.5)
     monkeypatch.setattr(probing, "_prober", probing.Prober())
+    (tmp_path / "a.nc").write_bytes(b"\x89HDF")
+    FRAME.to_parquet(tmp_path / "a.parquet")
+    (tmp_path / "a.geojson").write_text("{}")
+    (tmp_path / "a.zarr").mkdir()
+    readers = {"nc": read_grid, "zarr": read_grid, "parquet": read_frame, "geojson": read_frame}
+    for kind, read in readers.items():
+        with pytest.raises(ConfigError, match=rf"a.{kind}.* the library that reads it {told}"):
+            read(tmp_path / f"a.{kind}")
+
+
+def test_no_file_is_waited_for_longer_than_half_a_minute(tmp_path, monkeypatch):
+    waited = []
+    prober = SimpleNamespace(ask=lambda line, seconds: waited.append(seconds) or "ok")
+    monkeypatch.setattr(probing, "_prober", prober)
     path = tmp_path / "a.nc"
-    path.write_bytes(b"\x89HDF")
-    with pytest.raises(ConfigError, match=rf"a.nc \(4 bytes\).* the library that reads it {told}"):
-        read_grid(path)
+    with path.open("wb") as file:
+        file.truncate(10**11)
+    probing.probe(path, "hdf5")
+    assert waited == [30.0]
+
+
+def test_a_file_of_shapes_that_is_of_another_kind_is_not_read(tmp_path):
+    path = tmp_path / "a.geojson"
+    path.write_text("<OGRVRTDataSource></OGRVRTDataSource>")
+    with pytest.raises(ConfigError, match=r"a.geojson: it does not begin as .geojson files do"):
+        read_frame(path)
+
+
+def test_long_texts_are_not_repeated_in_full(tmp_path):
+    column = pd.Series(["x" * 10**5], name="lon")
+    for read in (files.read_coordinate, files.check_numbers):
+        with pytest.raises(ConfigError, match=r"'x{80}' is n") as raised:
+            read(column, "column 'lon'")
+        assert len(str(raised.value)) < 500
 
 
 def test_flipped_bits_of_netcdf_4_never_hang_or_crash(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import filecmp
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -157,12 +158,12 @@ class Stopping:
             yield number, work(shared, task)
 
 
-def tiled(path, team, count=12, progress=None):
+def tiled(path, team, count=12, mark="mark", progress=None):
     grid = line(count)
     asked = {"task": "no2", "source": None, "noise": False, "key": 0, "samples": None}
     tiling = tiling_of(zoo.fit("exact"), grid, asked, exceed=0.5)
     template = stores_template(tiling, grid)
-    return stores.write_store(tiling, template, path, "mark", team, progress or Silent(), most=4)
+    return stores.write_store(tiling, template, path, mark, team, progress or Silent(), most=4)
 
 
 def stores_template(tiling, grid):
@@ -208,6 +209,88 @@ def test_a_whole_store_takes_the_place_of_the_one_that_was_there(tmp_path):
     tiled(path, Stopping(9), count=12)
     assert xr.open_zarr(path, chunks=None, consolidated=False).sizes["x1"] == 12
     assert [p.name for p in tmp_path.iterdir()] == ["map.zarr"]
+
+
+def test_a_store_is_there_at_every_moment_of_being_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "map.zarr"
+    tiled(path, Stopping(9), count=8)
+    replace, absent = os.replace, []
+
+    def watched(*args):
+        replace(*args)
+        absent.append(not path.exists())
+
+    monkeypatch.setattr(os, "replace", watched)
+    tiled(path, Stopping(9), count=12)
+    assert not any(absent)
+
+
+def test_drafts_of_other_questions_are_removed_where_nobody_writes_them(tmp_path):
+    path = tmp_path / "map.zarr"
+    with pytest.raises(KeyboardInterrupt):
+        tiled(path, Stopping(1), mark="an older fit")
+    assert len(list(tmp_path.iterdir())) == 1
+
+    class Meanwhile(Stopping):
+        def spread(self, work, shared, tasks):
+            tiled(path, Stopping(9), mark="a newer fit")
+            yield from super().spread(work, shared, tasks)
+
+    tiled(path, Meanwhile(9))
+    assert [p.name for p in tmp_path.iterdir()] == ["map.zarr"]
+
+
+def limited(size):
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+@pytest.fixture
+def room():
+    """Set a limit on the size of files, which fails a writer as a full disk does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.getsignal(signal.SIGXFSZ)
+    yield limited
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_full_disk_ends_in_a_sentence_with_the_name_of_the_map(tmp_path, room):
+    path = tmp_path / "map.zarr"
+    tiled(path, Stopping(9), count=8)
+    old = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    room(100)
+    told = r"map\.zarr could not be written: .*The tiles that are there are kept"
+    with pytest.raises(OSError, match=told):
+        tiled(path, Stopping(9), count=12)
+    room(resource.RLIM_INFINITY)
+    assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == old
+    tiled(path, Stopping(99), count=300)
+    out = tmp_path / "map.nc"
+    for size in (1000, 5000, 12_000, 16_000):
+        out.write_text("old")
+        room(size)
+        with pytest.raises(OSError, match=r"map\.nc could not be written: .* is as it was"):
+            stores.to_netcdf(path, out)
+        room(resource.RLIM_INFINITY)
+        assert out.read_text() == "old"
+    # HDF5 crashes when Python ends, where a file could not be closed.
+    code = f"""
+import resource, signal
+from pathlib import Path
+from mrgp.io.stores import to_netcdf
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+for size in (1000, 12_000, 16_000):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    try:
+        to_netcdf(Path({str(path)!r}), Path({str(out)!r}))
+    except OSError as error:
+        assert "map.nc could not be written" in str(error)
+"""
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    stores.to_netcdf(path, out)
+    with xr.open_dataset(out) as found:
+        np.testing.assert_array_equal(found["mean"], xr.open_zarr(path, consolidated=False)["mean"])
 
 
 def test_two_processes_do_not_write_one_map(tmp_path):

@@ -13,6 +13,9 @@ from mrgp.supports import bounds_of, place_in_words
 OTHER_SCALE = 100.0
 """How many times the values of one source are those of another before a slip of units is likely."""
 
+WIDE = 100.0
+"""How many times wider than another source's reach cells are before they cannot inform it."""
+
 OTHER_REACH = 1e4
 """How many times farther the places of one source reach before a slip of units is likely."""
 
@@ -31,7 +34,9 @@ def cautions_of(data: Dataset) -> tuple[str, ...]:
     pairs = list(itertools.combinations(data, 2))
     scales = (other_scale(*pair) for pair in pairs)
     reaches = (other_reach(*pair) for pair in pairs)
-    found = itertools.chain([wide_area(data)], far, scales, reaches)
+    wide = (wide_cells(*pair) for pair in itertools.permutations(data, 2))
+    alone = (cells_alike(observed) for observed in data)
+    found = itertools.chain([wide_area(data)], far, scales, reaches, wide, alone)
     return tuple(text for text in found if text is not None)
 
 
@@ -160,6 +165,54 @@ def other_reach(one: Observations, other: Observations) -> str | None:
                 " units, bring them to the same."
             )
     return None
+
+
+def wide_cells(one: Observations, other: Observations) -> str | None:
+    """Say where the cells of a source are far wider than all that another source reaches over.
+
+    >>> import mrgp
+    >>> sensors = mrgp.Observations(mrgp.points([[0.0], [19.0]]), [1.0, 2.0], name="sensors")
+    >>> cells = mrgp.Observations(mrgp.boxes([[0.0], [5.0]], [[1e4], [1e4]]), [1.5, 2.5], name="c")
+    >>> wide_cells(cells, sensors)
+    "the cells of 'c' are about 9998 wide along x1, and 'sensors' reaches over 19: ..."
+    """
+    for name, width, extent, reach in zip(
+        one.support.input_names, _width(one), _extent(other), _extent(one), strict=True
+    ):
+        if 0 < WIDE * extent < width and _ratio(extent, reach) <= OTHER_REACH:
+            return (
+                f"the cells of {one.name!r} are about {width:.4g} wide along {name}, and"
+                f" {other.name!r} reaches over {extent:.4g}: the one says nothing of where the"
+                " other varies. If their coordinates are in other units, bring them to the same."
+            )
+    return None
+
+
+def cells_alike(observed: Observations) -> str | None:
+    """Say where cells are so much wider than they are apart that all are as good as one.
+
+    >>> import mrgp
+    >>> lower = np.arange(5.0)[:, None]
+    >>> cells = mrgp.Observations(mrgp.boxes(lower, lower + 1e9), lower[:, 0], name="cells")
+    >>> cells_alike(cells)
+    "the cells of 'cells' are about 1e+09 wide along x1, and their middles span 4: ..."
+    """
+    middles = np.ptp(np.asarray(observed.support.centres), axis=0)
+    for name, width, span in zip(
+        observed.support.input_names, _width(observed), middles, strict=True
+    ):
+        if 0 < OTHER_REACH * span < width:
+            return (
+                f"the cells of {observed.name!r} are about {width:.4g} wide along {name}, and their"
+                f" middles span {span:.4g}: all of them see the same, and nothing between is"
+                " learned. Look for an end or a width in other units."
+            )
+    return None
+
+
+def _width(observed: Observations) -> np.ndarray:
+    lower, upper = observed.support.bounds
+    return np.median(np.asarray(upper) - np.asarray(lower), 0)
 
 
 def _densities(observed: Observations) -> np.ndarray:

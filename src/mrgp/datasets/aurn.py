@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from mrgp.datasets._http import Fetcher, Incomplete
 from mrgp.datasets.loaded import Loaded, canonical, listed, load, numbers, placed, utc
+from mrgp.io.probing import check_values
 
 WHERE = "aurn"
 CODES = ("code", "aurn_code", "site_code", "site")
@@ -84,6 +85,10 @@ def _read(given: Any) -> Any:
 def _check_whole(text: str, given: Any) -> None:
     """Refuse a file whose last row has fewer fields than the first."""
     lines = text.strip().splitlines()
+    try:
+        check_values(len(lines) * lines[0].count(","), len(text))
+    except ValueError as error:
+        raise ValueError(f"{WHERE}: {_named(given)}: {error}.") from None
     first, last = (len(next(csv.reader([line]))) for line in (lines[0], lines[-1]))
     if last < first:
         raise ValueError(

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from mrgp.datasets.loaded import canonical, need
-from mrgp.io.files import check_values
-from mrgp.io.probing import probe
+from mrgp.io.probing import check_values, probe, size_of
 from mrgp.prediction.units import usual_units
 
 WHERE = "cams"
@@ -58,7 +57,7 @@ def cams(path: Any, species: str, *, level: float | int = 0) -> Any:
     try:
         grid = _at_level(data[_variable(data, name, species, file)], level, file)
         with _whole(file):
-            check_values(grid.size)
+            check_values(grid.size, size_of(file))
             grid.load()
         return _in_order(grid, name, file, level)
     finally:
@@ -88,7 +87,8 @@ def _open(file: Path) -> Any:
         need("h5netcdf", "NetCDF 4 files")
         need("h5py", "NetCDF 4 files")
     with _whole(file):
-        check_values(probe(file) if engine == "h5netcdf" else 0)
+        if engine == "h5netcdf":
+            probe(file, "hdf5")
         return xr.open_dataset(file, engine=engine, decode_times=False)
 
 

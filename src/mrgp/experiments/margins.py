@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mrgp._drafts import write_text
+from mrgp._drafts import draft, write_text
 from mrgp.datasets.worlds import WITHOUT_STRUCTURE, WORLDS
 from mrgp.experiments.results import as_markdown
 
@@ -165,6 +165,7 @@ def write_margins(folder: Path, margins: Sequence[Row]) -> None:
         return
     import pandas as pd
 
-    pd.DataFrame(margins).to_csv(folder / "margins.csv", index=False, lineterminator="\n")
+    with draft(folder / "margins.csv") as named:
+        pd.DataFrame(margins).to_csv(named, index=False, lineterminator="\n")
     lines = "".join(f"- {line}\n" for line in told(margins))
     write_text(folder / "margins.md", f"{as_markdown(*margins_table(margins))}\n{lines}")

@@ -9,7 +9,7 @@ from mrgp.inference.fits import Fit, FitError, checksum_of, counts_of
 from mrgp.inference.lbfgs import LBFGS
 from mrgp.inference.loop import Optimum, Status
 from mrgp.inference.problem import Problem
-from mrgp.inference.shortfall import SEVERE, shortfall, unexplained
+from mrgp.inference.shortfall import SEVERE, SLIGHT, shortfall, unexplained
 from mrgp.inference.stochastic import Adam
 from mrgp.models import conditioned
 from mrgp.models.contract import State
@@ -61,7 +61,7 @@ def finished(
         likelihoods={o.process: o.likelihood for o in data},
         spaces=data.spaces,
         exposed=tuple(o.process for o in data if o.exposure is not None),
-        doubts=cautions_of(data),
+        doubts=cautions_of(data) + (() if short <= SLIGHT else (str(unexplained(short)),)),
         unitless=tuple(o.process for o in data if o.units is None),
     )
 

@@ -7,6 +7,7 @@ numbers of one that was never stopped.
 
 import contextlib
 import json
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -119,6 +120,12 @@ class Journal:
         """Take up what the file has of this fit; tell whether it has anything."""
         try:
             with self.path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+                # Journals are not packed: what is larger than its file is none.
+                if (
+                    sum(m.file_size for m in file.zip.infolist())
+                    > os.fstat(opened.fileno()).st_size
+                ):
+                    return False
                 if json.loads(str(file["mark"])) != self.mark:
                     return False
                 pages: dict[int, dict[str, np.ndarray]] = {}

@@ -10,9 +10,10 @@ from mrgp.data import Dataset, Process
 SLIGHT, SEVERE = 0.25, 25.0
 """How many nats a value a fit may stay below noise alone before it is worth a word, or refused."""
 
+WORSE = "the sparse fit explains its values worse than noise alone would"
 ADVICE = (
-    'Take method="exact" if there are some thousand values at most, more inducing inputs, or leave'
-    " noise_variance= out, so that it is learned"
+    'Take method="exact", where the model has it and there are some thousand values at most, more'
+    " inducing inputs, or leave noise_variance= out, so that it is learned"
 )
 
 
@@ -22,11 +23,13 @@ def shortfall(model: Any, weights: dict[Process, float], history: Any, data: Dat
     Where noise is known to be small, inducing inputs that are too few to follow the values leave
     residuals of many standard deviations, and numbers that mean nothing. Fits that follow their
     values, or learn their noise, explain them better than independent noise of the values' own
-    spread does: then, and for fits that are not sparse, it is zero.
+    spread does: then, and for fits that are not sparse, it is zero. Networks are sparse; trees are
+    asked part by part.
     """
     linear = model.linear
     known = any(o.noise_variance is not None for o in data)
-    if linear is None or linear.solver.keeps_data or not known or not len(history):
+    sparse = model.variational is not None if linear is None else not linear.solver.keeps_data
+    if not (sparse and known and len(history)):
         return 0.0
     alone, count = 0.0, 0.0
     for observed in data.dropna():
@@ -46,6 +49,19 @@ def unexplained(short: float) -> str | None:
     if short <= SLIGHT:
         return None
     return (
-        "the sparse fit explains its values worse than noise alone would, by"
-        f" {short:.3g} nats each: the known noise is too small for so few inducing inputs. {ADVICE}"
+        f"{WORSE}, by {short:.3g} nats each: the known noise is too small for so few inducing"
+        f" inputs. {ADVICE}"
     )
+
+
+def shortfalls(fit: Any) -> tuple[str, ...]:
+    """Return what a fit and its parts say of how they fall short of their values.
+
+    >>> from types import SimpleNamespace
+    >>> part = SimpleNamespace(doubts=(unexplained(2.0), "another"), parts={})
+    >>> shortfalls(SimpleNamespace(doubts=(), parts={"base[a]": part}))
+    ('base[a]: the sparse fit explains its values worse than noise alone would, by 2 nats ...',)
+    """
+    own = [text for text in fit.doubts if text.startswith(WORSE)]
+    parts = [f"{name}: {text}" for name, part in fit.parts.items() for text in shortfalls(part)]
+    return (*own, *parts)

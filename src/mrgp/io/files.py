@@ -2,7 +2,6 @@
 
 import contextlib
 import csv
-import math
 import os
 import re
 import warnings
@@ -16,14 +15,15 @@ import xarray as xr
 from mrgp.config.names import did_you_mean
 from mrgp.config.schema import SHAPES, TABLES, ConfigError
 from mrgp.io.geography import need
-from mrgp.io.probing import probe
+from mrgp.io.probing import check_columns, check_values, probe, size_of
 
 DECIMAL_COMMA = r"\s*[+-]?\d+,\d+\s*"
 OFFSET = r"(?:Z|\d[+-]\d\d:?\d\d)$"
 UNEVEN = "Numbers with a decimal comma need a semicolon between columns"
-MOST_VALUES = 10**8
-MOST_COLUMNS = 10_000
 LONGEST_LINE = 1 << 24
+SHOWN = 80
+FIRST_BYTES = {".gpkg": b"SQLite format 3\0", ".shp": b"\x00\x00\x27\x0a", ".geojson": b"{"}
+"""How files of shapes begin: what begins in other ways, GDAL would take for another kind."""
 
 
 @contextlib.contextmanager
@@ -59,7 +59,7 @@ def read_frame(path: Path) -> Any:
         raise ConfigError(f"{path} ends in {path.suffix!r}; tables and shapes end in {known}.")
     with told(str(path)):
         frame = _read_csv(path) if suffix == ".csv" else _read_binary(path, suffix)
-        _check_columns(frame.shape[1])
+        check_columns(frame.shape[1])
         if len(frame) == 0:
             raise ConfigError("there are names of columns, but no rows below them")
     return frame
@@ -82,8 +82,9 @@ def read_coordinate(column: Any, where: str) -> Any:
         return dates
     wrong = _no_numbers(column)
     wrong = dates.isna() if wrong.all() else wrong
+    first = str(column[wrong].iloc[0])[:SHOWN]
     raise ConfigError(
-        f"{where}, line {line_of(wrong)}: {column[wrong].iloc[0]!r} is neither a number nor a date"
+        f"{where}, line {line_of(wrong)}: {first!r} is neither a number nor a date"
         " in the form 2022-02-19 or 2022-02-19T13:00. Other forms of dates can be read in two ways,"
         " so rewrite the column."
     )
@@ -92,7 +93,7 @@ def read_coordinate(column: Any, where: str) -> Any:
 def check_numbers(column: Any, where: str) -> Any:
     """Return a column of numbers as it is; refuse text among them, and say at which line."""
     if _is_text(column) and (wrong := _no_numbers(column)).any():
-        first = str(column[wrong].iloc[0])
+        first = str(column[wrong].iloc[0])[:SHOWN]
         advice = "Leave missing values empty, and write 1.5 for one and a half."
         if first.strip().startswith("<"):
             number = first.strip().lstrip("<= ")
@@ -117,11 +118,11 @@ def read_grid(path: Path, whole: bool = True) -> xr.Dataset:
     require(path, folder=zarr)
     try:
         if zarr:
-            _check_store(path)
+            probe(path, "zarr")
             grid = xr.open_zarr(path, chunks=None, consolidated=False)
         else:
             grid = xr.open_dataset(path, engine=engine_of(path))
-        check_values(sum(int(values.size) for values in grid.variables.values()))
+        check_values(sum(int(values.size) for values in grid.variables.values()), size_of(path))
         if not whole:
             return grid
         with grid:
@@ -141,49 +142,27 @@ def engine_of(path: Path) -> Any:
         # The first bytes tell the two formats apart.
         if file.read(3) == b"CDF":
             return "scipy"
-    check_values(probe(path))
+    probe(path, "hdf5")
     return "h5netcdf"
-
-
-def check_values(count: int) -> None:
-    """Refuse more values than fit into memory, before they are read."""
-    if count > MOST_VALUES:
-        raise ConfigError(
-            f"it says that it has {count:,} values, and {MOST_VALUES:,} are the most. Take a part"
-            " of it, with fewer times or places"
-        )
-
-
-def _check_store(path: Path) -> None:
-    import zarr
-
-    group = zarr.open_group(path, mode="r")
-    check_values(sum(math.prod(array.shape) for _, array in group.arrays()))
-
-
-def _check_columns(count: int) -> None:
-    if count > MOST_COLUMNS:
-        raise ConfigError(
-            f"it has {count:,} columns, and {MOST_COLUMNS:,} are the most. Values stand below one"
-            " another, in one column"
-        )
 
 
 def _reason(error: Exception) -> str:
     text = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
-    return text.strip().split("\n")[0].rstrip(".")[:300] or type(error).__name__
+    return text.strip().split("\n")[0].rstrip(".")[:400] or type(error).__name__
 
 
 def _read_binary(path: Path, suffix: str) -> Any:
     try:
-        if suffix != ".parquet":
-            return need("geopandas").read_file(path)
-        from pyarrow.parquet import read_metadata
-
-        about = read_metadata(path)
-        _check_columns(about.num_columns)
-        check_values(about.num_rows * about.num_columns)
-        return pd.read_parquet(path)
+        if suffix == ".parquet":
+            probe(path, "parquet")
+            return pd.read_parquet(path)
+        with path.open("rb") as file:
+            first = file.read(100).removeprefix(b"\xef\xbb\xbf").lstrip()
+        if not first.startswith(FIRST_BYTES[suffix]):
+            raise ConfigError(f"it does not begin as {suffix} files do, but with {first[:16]!r}")
+        geopandas = need("geopandas")
+        probe(path, "shapes")
+        return geopandas.read_file(path)
     except (ConfigError, ImportError):
         raise
     except Exception as error:
@@ -196,7 +175,8 @@ def _read_csv(path: Path) -> Any:
         with path.open(encoding="utf-8-sig", newline="") as file:
             head = file.readline(LONGEST_LINE)
         separator = max(",;\t", key=head.count)
-        _check_columns(head.count(separator) + 1)
+        check_columns(head.count(separator) + 1)
+        check_table(path, head.count(separator) + 1)
         if len(head) == LONGEST_LINE:
             raise ConfigError("its first line does not end; it has the names of the columns")
         settings = {"sep": separator, "skipinitialspace": True, "encoding": "utf-8-sig"}
@@ -217,6 +197,13 @@ def _read_csv(path: Path) -> Any:
     if len(names) == frame.shape[1]:
         frame.columns = [n.strip() or old for n, old in zip(names, frame.columns, strict=True)]
     return frame
+
+
+def check_table(path: Path, columns: int) -> None:
+    """Refuse a text of few bytes and very many values: short rows are filled up."""
+    with path.open("rb") as file:
+        lines = sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b""))
+    check_values(lines * columns, size_of(path))
 
 
 def _note_open_end(path: Path) -> None:

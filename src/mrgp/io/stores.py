@@ -1,7 +1,9 @@
 """Maps in Zarr, written tile by tile: what is there is not computed again."""
 
 import contextlib
+import glob
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -14,7 +16,7 @@ import numpy as np
 
 import mrgp
 from mrgp._cluster import Team
-from mrgp._drafts import draft
+from mrgp._drafts import draft, exchange
 from mrgp._extras import needed
 from mrgp.inference import Progress
 from mrgp.io.tiles import TILE_CELLS, Span, Tiling, spans, tile, tile_shape
@@ -44,9 +46,11 @@ def write_store(
     work = path.with_name(f".{path.name}.{_short(mark, shape)}.part")
     path.parent.mkdir(parents=True, exist_ok=True)
     with _alone(work, path):
+        _clean(path, work)
         if not (work / BEGUN).exists() or not (work / STORE).exists():
             # A kill may have come when the store was in its place and its draft not yet gone.
-            _begin(work, tiling, template, shape)
+            with _kept(path):
+                _begin(work, tiling, template, shape)
         known = set(os.listdir(work / DONE))
         todo = {_name(span): span for span in spans(tiling.shape, shape)}
         left = [name for name in todo if name not in known]
@@ -55,11 +59,13 @@ def write_store(
         progress.update(0, f"{done} of {len(todo)} tiles")
         for number, values in team.spread(tile, tiling, [todo[name] for name in left]):
             name = left[number]
-            _keep(work, name, todo[name], tiling.fields, shape, values)
+            with _kept(path):
+                _keep(work, name, todo[name], tiling.fields, shape, values)
             done += 1
             progress.update(done, f"{done} of {len(todo)} tiles")
         progress.finish(f"{len(todo)} tiles, {len(todo) - len(left)} of them were there")
-        _place(work, path)
+        with _kept(path):
+            _place(work, path)
     return len(todo), len(todo) - len(left)
 
 
@@ -70,13 +76,74 @@ def to_netcdf(store: Path, path: Path) -> None:
     h5netcdf = needed("h5netcdf", f'{path}: .nc files need h5netcdf: pip install "mrgp[io]".')
     with xr.open_zarr(store, chunks=None, consolidated=False) as made, draft(path) as named:
         large = [str(name) for name in made.data_vars]
-        made.drop_vars(large).to_netcdf(named, engine="h5netcdf")
-        with h5netcdf.File(named, "a") as file:
-            for name in large:
-                _copy(made[name], file)
+        with _Sink(named, "w+") as sink:
+            with sink.told():
+                sink.write(made.drop_vars(large).to_netcdf(engine="h5netcdf"))
+            with sink.told(), h5netcdf.File(sink, "r+") as file:
+                for name in large:
+                    _copy(made[name], file, sink)
 
 
-def _copy(field: Any, file: Any) -> None:
+class _Sink(io.FileIO):
+    """A file that HDF5 writes to: it crashes where a write fails, and so none seems to.
+
+    What found no room is held in memory, for HDF5 to read again until it is closed.
+    """
+
+    def __init__(self, path: Path, mode: str):
+        super().__init__(path, mode)
+        self.failed: OSError | None = None
+        self.held: list[tuple[int, bytes]] = []
+
+    def write(self, content: Any) -> int:
+        at, left = self.tell(), memoryview(content).cast("B")
+        size = len(left)
+        try:
+            while self.failed is None and len(left):
+                left = left[super().write(left) :]
+        except OSError as error:
+            self.failed = error
+        if len(left):
+            self.held.append((at + size - len(left), bytes(left)))
+            self.seek(at + size)
+        return size
+
+    def readinto(self, buffer: Any) -> int:
+        at, wanted = self.tell(), memoryview(buffer).cast("B")
+        found = super().readinto(buffer) or 0
+        for begin, content in self.held:
+            first, last = max(at, begin), min(at + len(wanted), begin + len(content))
+            if first < last:
+                wanted[first - at : last - at] = content[first - begin : last - begin]
+                found = max(found, last - at)
+        self.seek(at + found)
+        return found
+
+    def seek(self, at: int, whence: int = os.SEEK_SET) -> int:
+        found = super().seek(at, whence)
+        ends = [begin + len(content) for begin, content in self.held]
+        return super().seek(max([found, *ends])) if whence == os.SEEK_END else found
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return super().truncate(size)
+        except OSError as error:
+            self.failed = self.failed or error
+            return size or 0
+
+    @contextlib.contextmanager
+    def told(self) -> Iterator[None]:
+        """Raise at the end what failed, whatever HDF5 made of it."""
+        try:
+            yield
+        except Exception:
+            if self.failed is None:
+                raise
+        if self.failed is not None:
+            raise self.failed
+
+
+def _copy(field: Any, file: Any, sink: _Sink) -> None:
     """Copy a variable of a store into a file, a slab of its first dimension at a time."""
     made = file.create_variable(field.name, field.dims, "f8", fillvalue=np.nan)
     for key, value in field.attrs.items():
@@ -88,6 +155,9 @@ def _copy(field: Any, file: Any) -> None:
             made.attrs["coordinates"] = shown
     for span in spans(field.shape, tile_shape(field.shape, NETCDF_ROWS)):
         made[span] = field[span].to_numpy()
+        file.flush()
+        if sink.failed is not None:
+            return
 
 
 def mark_of(fit: Path, *words: Any) -> str:
@@ -110,6 +180,32 @@ def mark_of(fit: Path, *words: Any) -> str:
 
 def _short(mark: str, shape: tuple[int, ...]) -> str:
     return hashlib.sha256(f"{mark} {shape}".encode()).hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def _kept(path: Path) -> Iterator[None]:
+    """Name the map that could not be written, and say that nothing of it is lost."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(
+            f"{path} could not be written: {error.strerror or error}. The tiles that are there are"
+            " kept: the same command goes on with them."
+        ) from error
+
+
+def _clean(path: Path, mine: Path) -> None:
+    """Remove drafts of other questions for the same place, whose writers are gone."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        if left == mine or not left.is_dir():
+            continue
+        with contextlib.suppress(OSError), (left / LOCK).open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(left, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -184,9 +280,10 @@ def _place(work: Path, path: Path) -> None:
     store = work / STORE
     for left in store.rglob("*.partial"):
         left.unlink()
-    shutil.rmtree(work / "old", ignore_errors=True)
-    if path.exists():
-        os.replace(path, work / "old")
-    os.replace(store, path)
+    # From here on the draft is none: what it has may be the old store.
     (work / BEGUN).unlink()
+    if path.exists():
+        exchange(store, path)
+    else:
+        os.replace(store, path)
     shutil.rmtree(work, ignore_errors=True)

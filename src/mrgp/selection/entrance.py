@@ -8,7 +8,7 @@ from typing import Any
 from mrgp.data import Dataset, as_seed, cautions_of
 from mrgp.gp import Markov
 from mrgp.inference import Fit
-from mrgp.inference.shortfall import shortfall, unexplained
+from mrgp.inference.shortfall import shortfalls
 from mrgp.models import Recipe
 from mrgp.selection.choosing import choose
 from mrgp.weighting import check_data, fit_weighted
@@ -59,9 +59,8 @@ def fit(
     found = fit_weighted(
         recipe, data, key, weights, hyperparameters, optimiser, progress, throw, reuse
     )
-    short = shortfall(found.model, found.weights, found.history, recipe.view(data))
-    for text in (*cautions_of(data), unexplained(short)):
-        if text is not None and found.status.ok:
+    if found.status.ok:
+        for text in (*cautions_of(data), *shortfalls(found)):
             warnings.warn(text, stacklevel=2)
     linear = found.model.linear
     if reasons and linear is not None and isinstance(linear.solver, Markov):
