@@ -34,7 +34,7 @@ class Contents:
         first, clock = self.tasks[0], clock_of(self.known, self.grid, self.tasks[0])
         times = [] if self.grid.layout.along is None else self.grid.shown(self.grid.layout.along)
         over = "" if clock is None else clock.over
-        plain = Span("values at a time", over, times, [], 1)
+        plain = Span("values at a time", over, times, [], [])
         found = [_span(plain, [fields.payload(one) for one in drawn])]
         for span in () if clock is None else periods.spans(clock, first):
             assert clock is not None
@@ -69,7 +69,7 @@ def _span(span: Span, payloads: list[dict[str, Any]]) -> dict[str, Any]:
         "label": span.label,
         "over": span.over,
         "values": span.names,
-        "count": span.size,
+        "counts": span.sizes,
         "note": span.left_out,
         "fields": payloads,
     }

@@ -27,7 +27,7 @@ MOST_HOURLY = 6.0
 class Span(NamedTuple):
     """What the slider goes over: means of some length, from where to where, and their names.
 
-    `over` is the averaging time of limits, `size` how many values a source has in a period, and
+    `over` is the averaging time of limits, `sizes` how many values a source has in each period, and
     `left_out` says how many periods are not shown.
     """
 
@@ -35,7 +35,7 @@ class Span(NamedTuple):
     over: str
     names: list[str]
     ends: list[tuple[float, float]]
-    size: int
+    sizes: list[int]
     left_out: str = ""
 
 
@@ -108,7 +108,7 @@ def _periods(clock: Clock, unit: str, label: str, form: str) -> Span:
     names = [dates[i].strftime(form) for i in kept]
     ends = [(float(edges[i]), float(edges[i + 1])) for i in kept]
     left = f"{len(kept)} of {len(whole)} are shown." if len(kept) < len(whole) else ""
-    return Span(label, unit, names, ends, int(np.median(counts[kept])) if len(kept) else 0, left)
+    return Span(label, unit, names, ends, counts[kept].tolist(), left)
 
 
 def _days(clock: Clock) -> Span:
@@ -132,7 +132,7 @@ def _whole(clock: Clock) -> Span:
     first, last = clock.times[0], clock.times[-1] + clock.step
     dates = pd.to_datetime([first, last], unit="s", utc=True).tz_convert(zone)
     name = " to ".join(date.strftime("%Y-%m-%d %H:%M") for date in dates)
-    return Span("mean of all times", "", [name], [(float(first), float(last))], len(clock.times))
+    return Span("mean of all times", "", [name], [(float(first), float(last))], [len(clock.times)])
 
 
 def supports(grid: Grid, clock: Clock, span: Span) -> list[Support]:
@@ -154,7 +154,9 @@ def supports(grid: Grid, clock: Clock, span: Span) -> list[Support]:
 
 def noise_of(fit: Fit, task: str) -> tuple[str, float] | None:
     """Return the source whose noise values of a task have, and its sd; None where it has no one."""
-    source = next((s for s, t in fit.processes if t == task), None)
+    sources = [s for s, t in fit.processes if t == task]
+    target = vars(fit.recipe).get("target")
+    source = target if target in sources else next(iter(sources), None)
     if source is None or fit.likelihoods.get((source, task)) is None:
         return None
     likelihood = fit.likelihoods[source, task]

@@ -146,7 +146,7 @@ function drawSeries() {
   const map = chosen.span === 0 ? field : first.fields[chosen.task];
   const found = first.values.map((_, step) => valuesAt(step, chosen.row, chosen.column, map));
   const mean = line(first.values, found.map((one) => one.mean), site ? "the map here" : "mean at the marked place", site ? LINES[2] : LINES[0]);
-  const around = band(first.values, found.map((v) => v.mean - 2 * v.sd), found.map((v) => v.mean + 2 * v.sd), "± 2 sd");
+  const around = band(first.values, found.map((v) => v.low), found.map((v) => v.high), bandName(map));
   const traces = site ? [...siteTraces(site), mean] : [...around, mean];
   const at = chosen.span === 0 ? timeNow() : null;
   const shapes = at === null ? [] : [{ type: "line", x0: at, x1: at, yref: "paper", y0: 0, y1: 1, line: { color: theme("--soft"), width: 1, dash: "dot" } }];
