@@ -125,6 +125,33 @@ def test_limits_of_annual_means_are_those_of_boxes_over_the_year(plotly, opened,
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("given", ["windows", "instants"])
+def test_values_that_are_means_of_days_are_shown_as_such(given, plotly, opened, tmp_path):
+    frame = year()["laqn"][:24].to_frame()
+    frame["start"] = pd.to_datetime(frame["time"]).dt.floor("D")
+    frame["end"] = frame["start"] + pd.Timedelta("1D")
+    about = {"crs": "EPSG:4326", "name": "laqn", "units": "ug/m3", "task": "no2"}
+    place = ["lon", "lat"]
+    daily = mrgp.from_frame(frame, place, "no2", start="start", end="end", **about)
+    fit = mrgp.fit(mrgp.MRGP(), mrgp.Dataset([daily]), optimiser=FEW)
+    instants = degrees(EAST, NORTH, pd.date_range("2022-01-01T12:00", periods=2, freq="D"))
+    asked = {"grid": instants} if given == "instants" else {}
+    write_report(fit, tmp_path / "days.html", **asked)
+    shown = opened(tmp_path / "days.html")
+    choose_limit(shown, "EU 2024/2881, from 2030: 50 ug/m3, mean of a day")
+    shown.type(40)
+    longitude, latitude = shown.page.evaluate("[content.grid.x.values, content.grid.y.values]")
+    noon = degrees(np.array(longitude), np.array(latitude), pd.DatetimeIndex(["2022-01-01T12:00"]))
+    day = mrgp.predict(fit, over(noon, "2022-01-01", "2022-01-02"))
+    expected = day.exceedance(40.0).reshape(len(longitude), -1).T
+    np.testing.assert_allclose(shown.values(), expected, atol=3e-4)
+    of = shown.page.evaluate("content.spans.map((span) => span.label)")
+    assert of == ["values at a time", "daily mean"][: 1 + (given == "instants")]
+    said = "The map has means over 24 hours about the times of the slider."
+    assert (said in shown.page.inner_text("#about")) == (given == "windows")
+
+
+@pytest.mark.thorough
 def test_a_daily_mean_of_values_with_noise_is_that_of_the_values_of_the_day(
     fits, plotly, opened, tmp_path
 ):

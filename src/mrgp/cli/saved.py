@@ -143,16 +143,17 @@ def fitted_data(path: Path, fit: mrgp.Fit) -> mrgp.Dataset | None:
 
 
 def sites_beside(path: Path, fit: mrgp.Fit) -> Any:
-    """Return the names of sites, where tables of the fit's configuration have a column of them."""
+    """Return the names of sites, where files of the fit's configuration have a column of them."""
     import pandas as pd
 
     try:
         config = config_of(path)
         sources = () if config is None else config.sources.values()
         tables = [(s.x, read_frame(s.file)) for s in sources if s.kind == "table" and s.x]
+        shapes = [read_frame(s.file) for s in sources if s.kind == "shapes"]
     except (ConfigError, OSError, ValueError, TypeError):
         return None
-    found = []
+    found = [places for frame in shapes for places in _shapes_by_name(frame, fit.inputs)]
     for columns, table in tables:
         name = next((c for n in NAMES for c in table.columns if str(c).lower() == n), None)
         if name is not None and name not in columns and set(columns) <= set(table.columns):
@@ -160,6 +161,21 @@ def sites_beside(path: Path, fit: mrgp.Fit) -> Any:
             table = table[[*known, name]].rename(columns=known | {name: "site"})
             found.append(table.drop_duplicates())
     return pd.concat(found, ignore_index=True) if found else None
+
+
+def _shapes_by_name(frame: Any, inputs: Collection[str]) -> list[Any]:
+    """Return the middles of shapes and their names, the first text that tells them apart."""
+    import pandas as pd
+
+    texts = [c for c in frame.columns if str(frame[c].dtype) in ("object", "str", "string")]
+    texts.sort(key=lambda c: str(c).lower() not in NAMES)
+    name = next((c for c in texts if frame[c].is_unique and frame[c].notna().all()), None)
+    if name is None:
+        return []
+    bounds = (frame if frame.crs is None else frame.to_crs("EPSG:4326")).bounds
+    middles = (0.5 * (bounds[f"min{d}"] + bounds[f"max{d}"]) for d in "xy")
+    places = dict(zip([*inputs][:2], middles, strict=True))
+    return [pd.DataFrame(places | {"site": frame[name]})]
 
 
 def read_values(path: Path, fit: mrgp.Fit, file: Path, source: str | None) -> mrgp.Dataset:

@@ -12,7 +12,7 @@ import numpy as np
 from mrgp.data import Dataset, Observations
 from mrgp.inference import Fit
 from mrgp.plotting.slices import evenly
-from mrgp.report.layout import Grid
+from mrgp.report.layout import Grid, window_of
 from mrgp.report.legal import DAY, EIGHT, HOUR, YEAR, pollutant
 from mrgp.supports import Axis, Boxes, Points, Support, boxes
 
@@ -40,11 +40,12 @@ class Span(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """When the values of a source are: their times and how far they are apart, in seconds."""
+    """When the values of a source are: their times, how far they are apart and long, in seconds."""
 
     axis: Axis
     times: np.ndarray
     step: float
+    length: float = 0.0
 
     @property
     def over(self) -> str:
@@ -63,7 +64,8 @@ def clock_of(data: Dataset | None, grid: Grid, task: str) -> Clock | None:
         return None
     times = _times(sources[0], along, axis)
     step = float(np.median(np.diff(times))) if len(times) > 1 else np.inf
-    return Clock(axis, times, step)
+    length = window_of(sources[0].dropna().support, along) * axis.step
+    return Clock(axis, times, step, length)
 
 
 def _times(observed: Observations, along: int, axis: Axis) -> np.ndarray:
@@ -71,11 +73,14 @@ def _times(observed: Observations, along: int, axis: Axis) -> np.ndarray:
     return np.unique(np.round(axis.physical(0.5 * (lower + upper)), 3))
 
 
-def spans(clock: Clock | None, task: str) -> list[Span]:
-    """Return the means that the window allows: of days, years, and of all of it."""
+def spans(clock: Clock | None, task: str, *, days: bool = False) -> list[Span]:
+    """Return the means that the window allows: of days, years, and of all of it.
+
+    Values that are means of days are not averaged again, unless the map has other `days` than they.
+    """
     if clock is None or clock.step > 0.5 * SECONDS[DAY]:
         if clock is not None and clock.over == DAY:
-            return _years(clock)
+            return [*([_days(clock)] if days else []), *_years(clock)]
         return []
     found = [_days(clock)]
     if pollutant(task) == "O3" and clock.step <= 2 * SECONDS[HOUR]:

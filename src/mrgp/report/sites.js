@@ -158,7 +158,8 @@ function drawSeries() {
     margin: { l: 60, r: 16, t: site ? 32 + 18 * rows : 40, b: 48 },
   });
   Plotly.react("series", traces, layout, settings());
-  if (site) drawResiduals(site, slider, layout.xaxis);
+  // Bars stand below their values.
+  if (site) drawResiduals(site, slider, { ...layout.xaxis, autorange: false, range: byId("series")._fullLayout.xaxis.range });
 }
 
 function drawResiduals(site, slider, across) {
