@@ -110,6 +110,11 @@ print(f"mean of the north-west: {quarter.mean[0]:.1f} ug/m3, {low[0]:.1f} to {hi
 print(f"surely above 30 ug/m3: {np.mean(maps['both'].exceedance(30.0) > 0.95):.1%} of the region")
 # --8<-- [end:use]
 
+# --8<-- [start:explore]
+# In a notebook: maps of mean and sd to point at, drawn without a network.
+maps["both"].explore(data)
+# --8<-- [end:explore]
+
 figure, axes = plt.subplots(2, 3, figsize=(12, 7), layout="constrained")
 span = (10.0, 42.0)
 no2 = {"label": "no2 (ug/m3)", "limits": span}

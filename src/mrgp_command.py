@@ -9,6 +9,7 @@ import signal
 from typing import Any
 
 STOPPED = 130
+SILENT = "TF_CPP_MIN_LOG_LEVEL"
 
 
 def main() -> None:
@@ -27,7 +28,7 @@ def prepare() -> None:
     """Set what libraries read once, when they are loaded, unless the user has."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # The compiler's own alarms, of slow compiling and of constants, are nothing to a user.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault(SILENT, "3")
 
 
 def _stop(*_: Any) -> None:

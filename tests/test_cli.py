@@ -11,6 +11,8 @@ import mrgp
 import zoo
 from mrgp.cli import app, command
 
+ALARMS = "TF_CPP_MIN_LOG_LEVEL"
+
 
 def test_demo_fits_scores_and_draws(tmp_path):
     result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "demo")])
@@ -89,6 +91,22 @@ def test_the_command_puts_openblas_on_one_thread_before_anything_loads_it():
     assert "dependent" in done.stdout
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("given", [None, "0"])
+def test_the_module_as_a_command_loads_jax_with_the_compiler_told_as_well(given, tmp_path):
+    """Each start of the interpreter writes down what the compiler will read."""
+    seen = tmp_path / "seen.txt"
+    (tmp_path / "sitecustomize.py").write_text(
+        f"import os\nopen({str(seen)!r}, 'a').write(f'{{os.environ.get(\"{ALARMS}\")}} ')\n"
+    )
+    said = {k: v for k, v in os.environ.items() if k != ALARMS} | ({ALARMS: given} if given else {})
+    said["PYTHONPATH"] = os.pathsep.join(filter(None, [str(tmp_path), said.get("PYTHONPATH")]))
+    command = [sys.executable, "-m", "mrgp.cli", "run", "--list"]
+    done = subprocess.run(command, capture_output=True, text=True, env=said, check=True)
+    assert "dependent" in done.stdout
+    assert seen.read_text().split() == ([given] if given else ["None", "3"])
+
+
 SLOW = """
 import sys
 if "prepared" in sys.argv:
@@ -104,7 +122,7 @@ jax.jit(lambda: whole[0](jnp.asarray(x), *whole[1]).sum())()
 @pytest.mark.thorough
 def test_alarms_of_the_compiler_do_not_reach_the_user():
     """A constant that takes long to fold makes the compiler write, unless it is told not to."""
-    plain = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
+    plain = {k: v for k, v in os.environ.items() if k != ALARMS}
     plain["JAX_COMPILATION_CACHE_DIR"] = ""
 
     def said(size, how):

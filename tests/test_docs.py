@@ -77,4 +77,7 @@ def test_ten_questions_each_have_code_and_an_answer_for_other_tools():
     for part in parts:
         assert "?" in part.partition("\n")[0]
         assert BLOCK.search(part)
-        assert all(name in part for name in ("inlabru", "GPflow"))
+        # Side by side, in the table.
+        beside = "\n".join(line for line in part.splitlines() if line.startswith("|"))
+        for name in ("kriging", "disaggregation", "inlabru", "GPflow"):
+            assert name in beside, part.partition("\n")[0]

@@ -14,18 +14,8 @@ from report.conftest import ARGUMENTS, NAMES, missing
 
 ROOT = Path(__file__).parents[1]
 WIDTHS = (1280, 375)
-PAGES = (
-    "index",
-    "quickstart",
-    "gallery",
-    "questions",
-    "covariates",
-    "networks",
-    "cli",
-    "api",
-    "theory",
-    "tutorials/month_of_a_city",
-)
+DOCS = ROOT / "docs"
+PAGES = sorted(p.relative_to(DOCS).with_suffix("").as_posix() for p in DOCS.rglob("*.md"))
 
 pytestmark = pytest.mark.thorough
 

@@ -78,6 +78,14 @@ def test_a_notebook_runs_and_keeps_the_claims(name, tmp_path):
     outputs = [o for c in ran["cells"] if c["cell_type"] == "code" for o in c["outputs"]]
     assert any("image/png" in o.get("data", {}) for o in outputs)
     assert not [o for o in outputs if o.get("name") == "stderr"]
+    explored = [c for c in ran["cells"] if ".explore(" in "".join(c["source"])]
+    assert len(explored) == (name == "sensors_and_satellite")
+    for cell in explored:
+        (shown,) = (o["data"] for o in cell["outputs"] if "data" in o)
+        assert "Plotly.newPlot" in "".join(shown["text/html"])
+        # The drawing library is in the output: nothing is fetched.
+        assert "<script src=" not in "".join(shown["text/html"])
+        assert len("".join(shown["text/html"])) > 3_000_000
     figures = json.loads("".join(outputs[-1]["text"]))
     broken = [claim for claim, holds in CLAIMS[name](figures).items() if not holds]
     assert not broken, figures

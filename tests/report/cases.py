@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import mrgp
 
@@ -106,3 +107,12 @@ def biased():
     target = mrgp.Observations(mrgp.points(x[::2, None]), np.sin(x[::2]), name="target")
     coarse = mrgp.Observations(mrgp.points(x[:, None]), 0.5 * np.sin(x) + 1, name="coarse")
     return mrgp.Dataset([target, coarse])
+
+
+def amiss(shown):
+    """Return what axe-core finds amiss on a page that was opened for it, and where."""
+    pytest.importorskip("axe_playwright_python")
+    from axe_playwright_python.sync_playwright import Axe
+
+    told = Axe().run(shown.page).response["violations"]
+    return {v["id"]: [n["target"] for n in v["nodes"]] for v in told}

@@ -168,3 +168,30 @@ def test_without_plotly_the_extra_is_named(folder, tmp_path, capsys, monkeypatch
     assert "pip install 'mrgp[report]'" in noted
     with pytest.raises(ImportError, match="mrgp\\[report\\]"):
         write_report(mrgp.load(folder / "fit.mrgp"), tmp_path / "page.html")
+
+
+def test_shapes_are_named_by_the_text_that_tells_them_apart(tmp_path, capsys):
+    """Counts in three shapes: the page has their names, that it is of a rate, and no noise."""
+    shapes = []
+    for i, name in enumerate(("Ashe", "Burke", "Clay")):
+        west = -80.0 + 0.5 * i
+        ring = [[west, 35.0], [west + 0.5, 35.0], [west + 0.5, 35.6], [west, 35.6], [west, 35.0]]
+        about = {"county": name, "state": "N", "cases": 2 + i, "births": 900.0}
+        geometry = {"type": "Polygon", "coordinates": [ring]}
+        shapes.append({"type": "Feature", "properties": about, "geometry": geometry})
+    text = json.dumps({"type": "FeatureCollection", "features": shapes})
+    (tmp_path / "areas.geojson").write_text(text)
+    config, fit, page = (tmp_path / n for n in ("mrgp.toml", "fit.mrgp", "page.html"))
+    areas = [str(tmp_path / "areas.geojson"), "--value", "cases"]
+    assert command(["init", *areas, "--out", str(config), "--quiet"]) == 0
+    assert 'exposure = "births"' in config.read_text()
+    assert command(["fit", str(config), "-o", str(fit), "--quiet"]) == 0
+    assert run(capsys, fit, "-o", page)[0] == 0
+    said = page.read_text()
+    for words in (
+        "Burke",
+        "The map is of a rate: counts for one unit of their exposure.",
+        "Values scatter by their likelihood: those of areas as poisson.",
+        "It was not compared with simple rules, which is done for Gaussian values of one task",
+    ):
+        assert words in said, words

@@ -43,7 +43,7 @@ def test_days_need_values_most_of_the_time(fits):
     assert [span.label for span in hourly] == ["daily mean", "mean of all times"]
     # The first day has 14 hours, and the last 10.
     assert hourly[0].names == ["2022-02-20", "2022-02-21"]
-    assert hourly[0].size == 24
+    assert hourly[0].sizes == [24, 24]
     start, end = hourly[0].ends[0]
     assert end - start == DAY
 

@@ -187,14 +187,15 @@ def fitted_data(path: Path, fit: mrgp.Fit) -> mrgp.Dataset | None:
 
 
 def sites_beside(path: Path, fit: mrgp.Fit) -> Any:
-    """Return the names of sites, where tables of the fit's configuration have a column of them."""
+    """Return the names of sites, where files of the fit's configuration have a column of them."""
     import pandas as pd
 
     try:
         config = config_of(path)
         sources = () if config is None else config.sources.values()
-        tables = (_sites(s, fit) for s in sources if s.kind == "table" and s.x)
-        found = [table for table in tables if table is not None]
+        tables = [_sites(s, fit) for s in sources if s.kind == "table" and s.x]
+        shapes = [_shapes(s, fit) for s in sources if s.kind == "shapes"]
+        found = [table for table in (*shapes, *tables) if table is not None]
     except (ConfigError, OSError, ValueError, TypeError):
         return None
     return pd.concat(found, ignore_index=True) if found else None
@@ -219,6 +220,22 @@ def _sites(source: Source, fit: mrgp.Fit) -> Any:
         for side in sides:
             places[side.name] = plain(side.middle, side.axis)
     return places
+
+
+def _shapes(source: Source, fit: mrgp.Fit) -> Any:
+    """Return the middles of shapes and their names, the first text that tells them apart."""
+    import pandas as pd
+
+    frame, layout = read_frame(source.file), Layout.of(fit)
+    texts = [c for c in frame.columns if str(frame[c].dtype) in ("object", "str", "string")]
+    texts.sort(key=lambda c: str(c).lower() not in NAMES)
+    name = next((c for c in texts if frame[c].is_unique and frame[c].notna().all()), None)
+    if name is None:
+        return None
+    bounds = (frame if frame.crs is None else frame.to_crs("EPSG:4326")).bounds
+    middles = (0.5 * (bounds[f"min{d}"] + bounds[f"max{d}"]) for d in "xy")
+    across = [layout.names[d] for d in layout.across]
+    return pd.DataFrame({**dict(zip(across, middles, strict=False)), "site": frame[name]})
 
 
 def read_values(path: Path, fit: mrgp.Fit, file: Path, source: str | None) -> mrgp.Dataset:

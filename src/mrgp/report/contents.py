@@ -8,7 +8,8 @@ import numpy as np
 from mrgp.data import Dataset
 from mrgp.inference import Fit, Progress
 from mrgp.report import fields, periods
-from mrgp.report.layout import Grid
+from mrgp.report.layout import Grid, window_of
+from mrgp.report.legal import DAY
 from mrgp.report.periods import Span, clock_of
 
 
@@ -33,10 +34,13 @@ class Contents:
         """Return what the slider may go over: the times of the grid, and means over periods."""
         first, clock = self.tasks[0], clock_of(self.known, self.grid, self.tasks[0])
         times = [] if self.grid.layout.along is None else self.grid.shown(self.grid.layout.along)
-        over = "" if clock is None else clock.over
-        plain = Span("values at a time", over, times, [], 1)
+        # A map of instants is not one of daily means: those are found beside it.
+        apart = clock is not None and self._window() != clock.length
+        days = apart and clock is not None and clock.over == DAY
+        over = "" if clock is None or days else clock.over
+        plain = Span("values at a time", over, times, [], [])
         found = [_span(plain, [fields.payload(one) for one in drawn])]
-        for span in () if clock is None else periods.spans(clock, first):
+        for span in () if clock is None else periods.spans(clock, first, days=days):
             assert clock is not None
             boxes = periods.supports(self.grid, clock, span)
             # A small share of the page: averages come with fewer components.
@@ -46,9 +50,24 @@ class Contents:
             found.append(_span(span, [fields.payload(one) for one in made]))
         return found
 
+    def _window(self) -> float:
+        """Return over how many seconds the map averages at a time of the slider."""
+        along = self.grid.layout.along
+        axis = None if along is None else self.grid.layout.axes[along]
+        if along is None or axis is None:
+            return 0.0
+        return window_of(self.grid.support, along) * (self.grid.sides[along].axis or axis).step
+
     def notices(self) -> list[str]:
-        """Say what the page leaves out: times, tasks."""
+        """Say what the map is of, and what the page leaves out: times, tasks."""
         found, along = [], self.grid.layout.along
+        if self._window() > 0:
+            found.append(
+                f"The map has means over {self._window() / 3600:.6g} hours about the times of the"
+                " slider."
+            )
+        if any(process in self.fit.exposed for process in self.fit.processes):
+            found.append("The map is of a rate: counts for one unit of their exposure.")
         if along is not None and self.known is not None:
             first = self.known.observations[0]
             lower, upper = (np.asarray(b)[:, along] for b in first.dropna().support.bounds)
@@ -69,7 +88,7 @@ def _span(span: Span, payloads: list[dict[str, Any]]) -> dict[str, Any]:
         "label": span.label,
         "over": span.over,
         "values": span.names,
-        "count": span.size,
+        "counts": span.sizes,
         "note": span.left_out,
         "fields": payloads,
     }

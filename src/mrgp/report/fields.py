@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
+from mrgp.distributions import GAUSSIANS, LOG_NORMALS, PROBIT_NORMALS, log_moments, probit_moments
 from mrgp.inference import Fit, Progress
 from mrgp.plotting.coordinates import Vector
 from mrgp.plotting.sheets import limits_of
@@ -18,6 +20,11 @@ BUDGET = 7_200_000
 FINE = 1_000_000
 """Bytes up to which numbers have 32 bits."""
 MOST_COMPONENTS = 8
+SCALES = {
+    LOG_NORMALS: ("log", log_moments, lambda t: np.log(np.maximum(t, 0.0))),
+    PROBIT_NORMALS: ("probit", probit_moments, lambda t: ndtri(np.clip(t, 0.0, 1.0))),
+}
+"""What is Gaussian of a field behind a link, its mean and variance, and where a value is there."""
 AWAY = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 """Where probabilities are compared with those of the fit: standard deviations off the mean."""
 
@@ -49,10 +56,10 @@ def draw(
     size = sum(map(len, steps))
     count = _components(size, room)
     progress.start(f"predict {task}", len(steps))
-    parts, shares, most = [], [], 1
+    parts, shares, most, distribution = [], [], 1, GAUSSIANS
     for i, support in enumerate(steps):
         found = predict(fit, neutral(support, fit.covariates), task=task)
-        most = max(most, len(found.means))
+        most, distribution = max(most, len(found.means)), found.distribution
         mixture = merged((found.component_weights, found.means, found.variances), count)
         at = found.mean + np.array(AWAY)[:, None] * found.std
         there = np.stack([found.exceedance(t) for t in at])
@@ -66,7 +73,7 @@ def draw(
     )
     made = (concat(*steps) if len(steps) > 1 else steps[0], task, None, fit.units.get(task))
     return Drawn(
-        prediction=Prediction(*made, weights, means, variances),
+        prediction=Prediction(*made, weights, means, variances, distribution=distribution),
         most=most,
         interval=(interval[0], interval[1]) if interval else None,
         at=at,
@@ -83,16 +90,21 @@ def _components(cells: int, room: int) -> int:
 def payload(drawn: Drawn) -> dict[str, Any]:
     """Return what the page reads of a task: components, ranges, and how close they are.
 
-    The weight of the last component is what the others leave of one.
+    Components are Gaussians: of the field, or of its logarithm or probit behind a link. The weight
+    of the last component is what the others leave of one.
     """
     seen = drawn.prediction
-    weights, means = seen.component_weights, seen.means
-    sds = np.sqrt(np.maximum(seen.variances, 0.0))
+    weights, means, variances = seen.components
+    scale, matched, onto = SCALES.get(seen.distribution, ("real", None, np.asarray))
+    if matched is not None:
+        means, variances = matched(means, variances)
+    sds = np.sqrt(np.maximum(variances, 0.0))
     coarse = 4 * (3 * len(means) - 1) * means.shape[1] > FINE
     pack = quantised if coarse else packed
     found: dict[str, Any] = {
         "task": seen.task,
         "units": seen.units,
+        "scale": scale,
         "components": len(means),
         "means": pack(means),
         "sds": quantised(sds, log=True) if coarse else packed(sds),
@@ -102,7 +114,9 @@ def payload(drawn: Drawn) -> dict[str, Any]:
         "threshold": float(f"{np.quantile(seen.mean, 0.9):.2g}"),
     }
     again = _unpacked(found, seen)
-    errors = [again.exceedance(t) - p for t, p in zip(drawn.at, drawn.there, strict=True)]
+    with np.errstate(divide="ignore"):
+        limits = [onto(t) for t in drawn.at]
+    errors = [again.exceedance(t) - p for t, p in zip(limits, drawn.there, strict=True)]
     found |= {"error": float(np.max(np.abs(errors))), "most": drawn.most}
     if drawn.interval is not None:
         found["lower"], found["upper"] = map(packed, drawn.interval)
@@ -110,10 +124,11 @@ def payload(drawn: Drawn) -> dict[str, Any]:
 
 
 def _unpacked(found: dict[str, Any], seen: Prediction) -> Prediction:
-    """Return a prediction as the page will read it."""
+    """Return the Gaussians as the page will read them."""
     shape = seen.means.shape
     means, sds = (unpacked(found[name]).reshape(shape) for name in ("means", "sds"))
     given = [] if found["weights"] is None else unpacked(found["weights"])
     first = np.reshape(given, (shape[0] - 1, shape[1]))
     weights = np.concatenate([first, 1 - first.sum(0, keepdims=True)])
-    return dataclasses.replace(seen, component_weights=weights, means=means, variances=sds**2)
+    parts = {"component_weights": weights, "means": means, "variances": sds**2}
+    return dataclasses.replace(seen, **parts, distribution=GAUSSIANS)

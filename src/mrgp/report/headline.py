@@ -25,6 +25,11 @@ VERDICTS = ("Beside the best simple rule", "A simple rule is better")
 """How the reason begins in which a choice tells how the model does beside simple rules."""
 
 
+NOT_CHOSEN_BY_RULES = (
+    "It was not compared with simple rules, which is done for Gaussian values of one task: by a"
+    f" choice of the model, and for exact fits to at most {MOST_VALUES:,} values at {FEWEST} places"
+    " or more."
+)
 NOT_COMPARED = (
     'It was not compared with simple rules: mrgp.fit("auto", data) does so, and so does a report'
     f" on an exact fit of one task to at most {MOST_VALUES:,} values at {FEWEST} places or more."
@@ -189,7 +194,7 @@ def short_section(fit: Fit, checks: list[Check], data: Dataset | None) -> str:
     good = [words for check in checks[:1] for words in _scores(fit, check)]
     good = good or ["There are no values to score it by."]
     rule = beside_rules(fit, data)
-    good.append(rule or NOT_COMPARED)
+    good.append(rule or (NOT_CHOSEN_BY_RULES if fit.reasons else NOT_COMPARED))
     parts = [heading(3, "How good"), listing(good)]
     warnings = [*_without_effects(fit), *fit.warnings]
     if fit.status.code != "converged":

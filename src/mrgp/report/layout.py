@@ -12,7 +12,17 @@ from mrgp.io.quantities import restore
 from mrgp.io.sides import tensor
 from mrgp.plotting.coordinates import Vector, pairs_of_place, with_units
 from mrgp.plotting.slices import evenly
-from mrgp.supports import Axis, Boxes, Points, Side, Support, bounds_of, points, time_column
+from mrgp.supports import (
+    Axis,
+    Boxes,
+    Points,
+    Side,
+    Support,
+    bounds_of,
+    boxes,
+    points,
+    time_column,
+)
 from mrgp.supports.quadrature import mesh
 
 DEGREES = {"longitude": "°E", "latitude": "°N"}
@@ -123,8 +133,8 @@ class Grid:
 def default_grid(layout: Layout, data: Dataset | None) -> Support:
     """Return a grid over the extent of the data: 60 cells along its longer side, and 24 times.
 
-    Times are those of the first source, evenly chosen where there are more. In the numbers of the
-    fit.
+    Times are those of the first source, evenly chosen where there are more: instants, or windows
+    where all of its values have one length. In the numbers of the fit.
     """
     if data is None:
         raise ValueError(
@@ -150,8 +160,27 @@ def default_grid(layout: Layout, data: Dataset | None) -> Support:
         # When the source has values: instants, or the middles of windows.
         there = np.unique(np.round(middles[:, layout.along], 9))
         sides[layout.along] = there[evenly(len(there), MOST_STEPS)]
-    made = points(mesh(*sides), inputs=layout.names)
+    centres = mesh(*sides)
+    lengths = np.zeros(len(layout.names))
+    if layout.along is not None and layout.is_time(layout.along):
+        lengths[layout.along] = window_of(data.supports[0], layout.along)
+    wide = 0.5 * lengths
+    made: Points | Boxes = points(centres, inputs=layout.names)
+    if wide.any():
+        made = boxes(centres - wide, centres + wide, inputs=layout.names)
     return dataclasses.replace(made, axes=layout.axes if any(layout.axes) else None)
+
+
+def window_of(support: Support, along: int) -> float:
+    """Return how long the regions of a support are along an input, or nought where they differ.
+
+    >>> from mrgp import intervals, points
+    >>> window_of(intervals([0.0, 1.0], [1.0, 2.0]), 0), window_of(points([[0.0]]), 0)
+    (1.0, 0.0)
+    """
+    lower, upper = (np.asarray(bound)[:, along] for bound in support.bounds)
+    longest = float((upper - lower).max())
+    return longest if np.allclose(upper - lower, longest, rtol=1e-6, atol=0.0) else 0.0
 
 
 def _counts(lengths: Float[np.ndarray, " 2"]) -> list[int]:

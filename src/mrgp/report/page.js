@@ -23,7 +23,7 @@ const chosen = {
 };
 for (const span of content.spans) {
   span.steps = Math.max(span.values.length, 1);
-  for (const field of span.fields) field.total = cells * span.steps;
+  for (const field of span.fields) Object.assign(field, { total: cells * span.steps, counts: span.counts });
 }
 
 // What the slider goes over: values at a time, or means over periods.
@@ -32,10 +32,11 @@ const fieldNow = () => spanNow().fields[chosen.task];
 const timeNow = () => (content.grid.slider ? spanNow().values[chosen.step] : "");
 
 // The noise of one value, or of the mean of as many as a period has.
-function noiseNow() {
+function noiseOf(field, step) {
   const noise = content.noise[chosen.task];
-  return chosen.noise && noise ? noise[1] / Math.sqrt(spanNow().count) : 0;
+  return chosen.noise && noise ? noise[1] / Math.sqrt(field.counts[step] || 1) : 0;
 }
+const noiseNow = () => noiseOf(fieldNow(), chosen.step);
 
 // Numbers are packed as base64 text; bytes are made of it once, and values of one step when shown.
 function bytesOf(packed) {
@@ -60,10 +61,58 @@ function unpack(packed, start, count) {
   return values;
 }
 
+// What is Gaussian: the field itself, its logarithm, or z of a share Phi(z). Thresholds go onto that
+// scale; mean and sd of the field come back from it.
+const SCALES = {
+  real: { words: "", onto: (value) => value, back: (z) => z, moments: (mean, sd) => [mean, sd] },
+  log: {
+    words: " of the logarithm",
+    onto: (value) => (value > 0 ? Math.log(value) : -Infinity),
+    back: Math.exp,
+    moments(location, sd) {
+      const mean = Math.exp(location + 0.5 * sd * sd);
+      return [mean, mean * Math.sqrt(Math.expm1(sd * sd))];
+    },
+  },
+  probit: {
+    words: " on the probit scale",
+    onto: probit,
+    back: (z) => tail(-z),
+    moments(location, sd) {
+      const h = location / Math.hypot(1, sd);
+      return [tail(-h), Math.sqrt(spreadOfShare(h, (sd * sd) / (1 + sd * sd)))];
+    },
+  },
+};
+
+// The z below which a standard normal value is with a probability.
+function probit(share) {
+  if (share <= 0 || share >= 1) return share <= 0 ? -Infinity : Infinity;
+  let [low, high] = [-40, 40];
+  for (let i = 0; i < 60; i++) {
+    const middle = 0.5 * (low + high);
+    if (tail(-middle) < share) low = middle;
+    else high = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+// P(z < h, z' < h) - Phi(h)^2 for a correlation, by Simpson's rule over its angle.
+function spreadOfShare(h, correlation) {
+  const width = Math.asin(correlation) / 16;
+  let sum = 0;
+  for (let i = 0; i <= 16; i++) {
+    const share = i === 0 || i === 16 ? 1 : i % 2 ? 4 : 2;
+    sum += share * Math.exp((-h * h) / (1 + Math.sin(i * width)));
+  }
+  return (sum * width) / (6 * Math.PI);
+}
+
 // The Gaussians of `count` cells from `start` on, one for each component of the mixture.
 function gaussians(field, start, count) {
   const total = field.total;
-  const noise = noiseNow();
+  const noise = noiseOf(field, Math.floor(start / cells));
+  const scale = SCALES[field.scale];
   const found = [];
   const rest = new Float32Array(count).fill(1);
   for (let k = 0; k < field.components; k++) {
@@ -73,6 +122,7 @@ function gaussians(field, start, count) {
     const sd = unpack(field.sds, k * total + start, count);
     found.push({
       weight,
+      scale,
       mean: unpack(field.means, k * total + start, count),
       sd: noise ? sd.map((value) => Math.hypot(value, noise)) : sd,
     });
@@ -102,14 +152,15 @@ function tail(z) {
   return z > 0 ? found : 1 - found;
 }
 
-function moments(parts, count) {
+function moments(parts, count, scale = parts[0].scale) {
   const mean = new Float32Array(count);
   const sd = new Float32Array(count);
   for (let i = 0; i < count; i++) {
     let first = 0;
     let second = 0;
-    for (const part of parts) first += part.weight[i] * part.mean[i];
-    for (const part of parts) second += part.weight[i] * (part.sd[i] ** 2 + (part.mean[i] - first) ** 2);
+    const each = parts.map((part) => scale.moments(part.mean[i], part.sd[i]));
+    parts.forEach((part, k) => (first += part.weight[i] * each[k][0]));
+    parts.forEach((part, k) => (second += part.weight[i] * (each[k][1] ** 2 + (each[k][0] - first) ** 2)));
     mean[i] = first;
     sd[i] = Math.sqrt(second);
   }
@@ -118,9 +169,10 @@ function moments(parts, count) {
 
 function above(parts, count, threshold) {
   const found = new Float32Array(count);
+  const limit = parts[0].scale.onto(threshold);
   for (let i = 0; i < count; i++) {
     for (const part of parts) {
-      found[i] += part.weight[i] * tail((threshold - part.mean[i]) / Math.max(part.sd[i], 1e-30));
+      found[i] += part.weight[i] * tail((limit - part.mean[i]) / Math.max(part.sd[i], 1e-30));
     }
   }
   return found;
@@ -137,9 +189,13 @@ function layerValues(layer = chosen.layer) {
 function valuesAt(step, row, column, field = fieldNow()) {
   const parts = gaussians(field, step * cells + row * columns + column, 1);
   const { mean, sd } = moments(parts, 1);
-  return { mean: mean[0], sd: sd[0], above: above(parts, 1, chosen.threshold[chosen.task])[0] };
+  // Two sd to both sides where it is Gaussian: a positive field has no band below zero.
+  const own = moments(parts, 1, SCALES.real);
+  const [low, high] = [-2, 2].map((away) => parts[0].scale.back(own.mean[0] + away * own.sd[0]));
+  return { mean: mean[0], sd: sd[0], low, high, above: above(parts, 1, chosen.threshold[chosen.task])[0] };
 }
 
+const bandName = (field) => `± 2 sd${SCALES[field.scale].words}`;
 const coordinate = (value) => (typeof value === "number" ? Number(value.toPrecision(6)).toString() : value);
 const digits = (value) => Number(value.toPrecision(4)).toString();
 const withUnits = (name, units) => (units ? `${name} (${units})` : name);
@@ -170,7 +226,7 @@ function readout(row, column) {
 // How much wider the prediction would be without each source, on a coarse grid of places and times.
 function tellsHere(row, column) {
   const tells = content.tells[chosen.task];
-  if (!tells || chosen.span !== 0) return "";
+  if (!tells || tells.why || chosen.span !== 0) return tells?.why ?? "";
   const nearest = (values, at) => values.reduce((best, v, i) => (Math.abs(v - at) < Math.abs(values[best] - at) ? i : best), 0);
   const step = nearest(tells.steps, chosen.step);
   const index = (step * tells.rows.length + nearest(tells.rows, row)) * tells.columns.length + nearest(tells.columns, column);

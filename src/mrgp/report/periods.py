@@ -12,7 +12,7 @@ import numpy as np
 from mrgp.data import Dataset, Observations
 from mrgp.inference import Fit
 from mrgp.plotting.slices import evenly
-from mrgp.report.layout import Grid
+from mrgp.report.layout import Grid, window_of
 from mrgp.report.legal import DAY, EIGHT, HOUR, YEAR, pollutant
 from mrgp.supports import Axis, Boxes, Points, Support, boxes
 
@@ -27,7 +27,7 @@ MOST_HOURLY = 6.0
 class Span(NamedTuple):
     """What the slider goes over: means of some length, from where to where, and their names.
 
-    `over` is the averaging time of limits, `size` how many values a source has in a period, and
+    `over` is the averaging time of limits, `sizes` how many values a source has in each period, and
     `left_out` says how many periods are not shown.
     """
 
@@ -35,16 +35,17 @@ class Span(NamedTuple):
     over: str
     names: list[str]
     ends: list[tuple[float, float]]
-    size: int
+    sizes: list[int]
     left_out: str = ""
 
 
 class Clock(NamedTuple):
-    """When the values of a source are: their times and how far they are apart, in seconds."""
+    """When the values of a source are: their times, how far they are apart and long, in seconds."""
 
     axis: Axis
     times: np.ndarray
     step: float
+    length: float = 0.0
 
     @property
     def over(self) -> str:
@@ -63,7 +64,8 @@ def clock_of(data: Dataset | None, grid: Grid, task: str) -> Clock | None:
         return None
     times = _times(sources[0], along, axis)
     step = float(np.median(np.diff(times))) if len(times) > 1 else np.inf
-    return Clock(axis, times, step)
+    length = window_of(sources[0].dropna().support, along) * axis.step
+    return Clock(axis, times, step, length)
 
 
 def _times(observed: Observations, along: int, axis: Axis) -> np.ndarray:
@@ -71,11 +73,14 @@ def _times(observed: Observations, along: int, axis: Axis) -> np.ndarray:
     return np.unique(np.round(axis.physical(0.5 * (lower + upper)), 3))
 
 
-def spans(clock: Clock | None, task: str) -> list[Span]:
-    """Return the means that the window allows: of days, years, and of all of it."""
+def spans(clock: Clock | None, task: str, *, days: bool = False) -> list[Span]:
+    """Return the means that the window allows: of days, years, and of all of it.
+
+    Values that are means of days are not averaged again, unless the map has other `days` than they.
+    """
     if clock is None or clock.step > 0.5 * SECONDS[DAY]:
         if clock is not None and clock.over == DAY:
-            return _years(clock)
+            return [*([_days(clock)] if days else []), *_years(clock)]
         return []
     found = [_days(clock)]
     if pollutant(task) == "O3" and clock.step <= 2 * SECONDS[HOUR]:
@@ -109,7 +114,7 @@ def _periods(clock: Clock, unit: str, label: str, form: str) -> Span:
     names = [dates[i].strftime(form) for i in kept]
     ends = [(float(edges[i]), float(edges[i + 1])) for i in kept]
     left = f"{len(kept)} of {len(whole)} are shown." if len(kept) < len(whole) else ""
-    return Span(label, unit, names, ends, int(np.median(counts[kept])) if len(kept) else 0, left)
+    return Span(label, unit, names, ends, counts[kept].tolist(), left)
 
 
 def _days(clock: Clock) -> Span:
@@ -133,7 +138,7 @@ def _whole(clock: Clock) -> Span:
     first, last = clock.times[0], clock.times[-1] + clock.step
     dates = pd.to_datetime([first, last], unit="s", utc=True).tz_convert(zone)
     name = " to ".join(date.strftime("%Y-%m-%d %H:%M") for date in dates)
-    return Span("mean of all times", "", [name], [(float(first), float(last))], len(clock.times))
+    return Span("mean of all times", "", [name], [(float(first), float(last))], [len(clock.times)])
 
 
 def supports(grid: Grid, clock: Clock, span: Span) -> list[Support]:
@@ -155,7 +160,9 @@ def supports(grid: Grid, clock: Clock, span: Span) -> list[Support]:
 
 def noise_of(fit: Fit, task: str) -> tuple[str, float] | None:
     """Return the source whose noise values of a task have, and its sd; None where it has no one."""
-    source = next((s for s, t in fit.processes if t == task), None)
+    sources = [s for s, t in fit.processes if t == task]
+    target = vars(fit.recipe).get("target")
+    source = target if target in sources else next(iter(sources), None)
     if source is None or fit.likelihoods.get((source, task)) is None:
         return None
     likelihood = fit.likelihoods[source, task]

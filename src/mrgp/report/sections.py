@@ -220,7 +220,9 @@ def sources_section(fit: Fit, maps: list[BiasMap], shares: dict[str, dict[str, f
         biases = (values.get(f"{name}[{source}]") for name in ("offset", "ratio"))
         known = (None if bias is None else float(bias) for bias in biases)
         units = fit.units_of((source, task))
-        rows.append([source, task, sd, units, *known, fit.weights[source, task]])
+        # Counts scatter as their rate says: they have no noise of their own.
+        own = fit.likelihoods[source, task].own == "noise_variance"
+        rows.append([source, task, sd if own else None, units, *known, fit.weights[source, task]])
     header = ["source", "task", "sd of noise", "units", "offset", "ratio", "composite weight"]
     parts = [table("Noise, bias and weight", header, rows), paragraph(_explained(fit, rows))]
     for task, of_experts in shares.items():
@@ -240,6 +242,9 @@ def sources_section(fit: Fit, maps: list[BiasMap], shares: dict[str, dict[str, f
 
 def _explained(fit: Fit, rows: list[list[Any]]) -> str:
     said = "The noise is that of one value about what its source sees."
+    others = [f"{s} as {fit.likelihoods[s, t].name}" for s, t, sd, *_ in rows if sd is None]
+    if others:
+        said += f" Values scatter by their likelihood: those of {joined(others)}."
     if any(row[4] is not None or row[5] is not None for row in rows):
         said += " A source reports offset + ratio x the field; the target has neither."
     elif fit.recipe.fitted == "parts":

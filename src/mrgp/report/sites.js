@@ -147,7 +147,7 @@ function drawSeries() {
   const group = site ? content.sites[site.group] : null;
   const found = first.values.map((_, step) => valuesAt(step, chosen.row, chosen.column, map));
   const mean = line(first.values, found.map((one) => one.mean), site ? "the map here" : "mean at the marked place", site ? LINES[2] : LINES[0]);
-  const around = band(first.values, found.map((v) => v.mean - 2 * v.sd), found.map((v) => v.mean + 2 * v.sd), "± 2 sd");
+  const around = band(first.values, found.map((v) => v.low), found.map((v) => v.high), bandName(map));
   // Counts with an exposure are no rates, which the map has.
   const alike = !group || !group.exposed;
   const traces = site ? [...siteTraces(site), ...(alike ? [mean] : [])] : [...around, mean];
@@ -161,7 +161,8 @@ function drawSeries() {
     margin: { l: 60, r: 16, t: site ? 32 + 18 * rows : 40, b: 48 },
   });
   Plotly.react("series", traces, layout, settings());
-  if (site) drawResiduals(site, slider, layout.xaxis);
+  // Bars stand below their values.
+  if (site) drawResiduals(site, slider, { ...layout.xaxis, autorange: false, range: byId("series")._fullLayout.xaxis.range });
 }
 
 function drawResiduals(site, slider, across) {

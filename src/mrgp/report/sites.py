@@ -13,7 +13,7 @@ from mrgp.report.layout import Grid, Layout, plain, written
 from mrgp.report.markup import heading, paragraph, table
 from mrgp.report.packing import packed
 from mrgp.report.verdicts import Check, value_units
-from mrgp.supports import Support
+from mrgp.supports import Polygons, Support
 
 MOST_SITES = 200
 MOST_VALUES = 60_000
@@ -97,7 +97,7 @@ def _sites(
         [plain(places[:, i], layout.axes[d]) for i, d in enumerate(np.repeat(layout.across, 2))]
     )
     label = f"{process[0]} held out" if check == "held out" else process[0]
-    names = _categories(support, seen, first, owner.ravel()) or _named(shown, label, book)
+    names = _categories(support, seen, first, owner.ravel()) or _named(shown, label, book, support)
     values = np.asarray(y, np.float64)[seen]
     return Sites(*process, check, names, shown, owner.ravel(), found[seen], values, len(places))
 
@@ -127,11 +127,13 @@ def _categories(support: Support, seen: Any, first: Any, owner: Any) -> list[str
     return None
 
 
-def _named(ends: Ends, source: str, book: Book | None) -> list[str]:
+def _named(ends: Ends, source: str, book: Book | None, support: Support) -> list[str]:
     """Return the names of places: those of a table, or the source with a number."""
     middles = 0.5 * np.column_stack([ends[:, 0] + ends[:, 1], ends[:, 2] + ends[:, 3]])
     names = [f"{source} {i + 1}" for i in range(len(ends))]
-    if book is None or np.any(ends[:, 1] > ends[:, 0]):
+    shapes = any(isinstance(part, Polygons) for part, _ in support.members)
+    # A cell of a grid is not the sensor in its middle.
+    if book is None or (np.any(ends[:, 1] > ends[:, 0]) and not shapes):
         return names
     places, words = book
     reach = 1e-3 * max(float(np.ptp(middles, axis=0).max()), 1e-9)

@@ -70,7 +70,7 @@ function drawTransect() {
   const shown = chosen.layer === "mean" ? "mean" : chosen.layer;
   const traces =
     shown === "mean"
-      ? [...band(x, values.map((v) => v.mean - 2 * v.sd), values.map((v) => v.mean + 2 * v.sd), "± 2 sd"), line(x, values.map((v) => v.mean), "mean along the transect", LINES[0])]
+      ? [...band(x, values.map((v) => v.low), values.map((v) => v.high), bandName(field)), line(x, values.map((v) => v.mean), "mean along the transect", LINES[0])]
       : [line(x, values.map((v) => v[shown]), "along the transect", LINES[0])];
   const vertical = axis("", false);
   vertical.title.text = layerLook(field).title;
