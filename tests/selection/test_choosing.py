@@ -163,6 +163,12 @@ def test_where_a_rule_is_better_it_says_so_first():
     better = dataclasses.replace(trial, simple={k: 2 * v for k, v in trial.model.items()})
     assert not better.behind
     assert better.verdict.startswith("Beside the best simple rule")
+    assert better.verdict.endswith("; rmse is 50 % lower and crps is 50 % lower.")
+    mixed = dataclasses.replace(
+        trial, simple={"rmse": trial.model["rmse"] / 1.1, "crps": trial.model["crps"]}
+    )
+    assert not mixed.behind
+    assert mixed.verdict.endswith("; rmse is 10 % higher and crps is about the same.")
     few = mrgp.Dataset([noise[np.arange(8)]])
     assert Trial.of(mrgp.MRGP(), few, ("sensors", "u"), 0) is None
 

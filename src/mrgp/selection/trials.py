@@ -82,7 +82,20 @@ class Trial:
         where = f"at the places of {self.count} values of {self.source} that were held out"
         if self.behind:
             return f"A simple rule is better {where}: {meaning} ({self.rule}); {scores}."
-        return f"Beside the best simple rule {where}, {meaning} ({self.rule}): {scores}."
+        shares = {s: self.model[s] / self.simple[s] for s in ("rmse", "crps") if self.simple[s]}
+        told = " and ".join(f"{score} is {_beside(share)}" for score, share in shares.items())
+        return f"Beside the best simple rule {where}, {meaning} ({self.rule}): {scores}; {told}."
+
+
+def _beside(share: float) -> str:
+    """Say how a score is beside another, of which it is a share.
+
+    >>> _beside(1.052), _beside(0.9), _beside(1.001)
+    ('5 % higher', '10 % lower', 'about the same')
+    """
+    if abs(share - 1.0) < 0.5 * (CLOSE - 1.0):
+        return "about the same"
+    return f"{100 * abs(share - 1.0):.0f} % {'higher' if share > 1.0 else 'lower'}"
 
 
 def _brief(recipe: Any) -> LBFGS | None:
