@@ -1,6 +1,7 @@
 """A fit: recipe, parameters, posterior, and how they came about."""
 
 import dataclasses
+import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from mrgp.data import Dataset, Frame, Observations, Records, Scaling, harmonise
 from mrgp.inference.ascent import Training
 from mrgp.inference.lbfgs import LBFGS
 from mrgp.inference.loop import Status
+from mrgp.inference.nearby import next_to_places
 from mrgp.inference.problem import Problem, recipe_name
 from mrgp.inference.stochastic import Adam
 from mrgp.inference.tallies import checksum_of, counts_of
@@ -124,6 +126,10 @@ class Fit(Learned):
 
     def components(self, support: Support, asked: Question, noise: bool = False) -> Components:
         """Return what the model says of a support in centred coordinates, as components."""
+        space = [d for names in self.spaces for d in map(self.inputs.index, names)]
+        said = next_to_places(self.model, self.records, support, space, self.axes)
+        if said is not None:
+            warnings.warn(f"predict: {said}", stacklevel=4)
         found = self.model.predict(self.state, self.recipe.view_of(support), asked)
         if asked.exposure is not None:
             found = found.scaled(asked.exposure)

@@ -76,8 +76,8 @@ class Trial:
         """The scores in a sentence."""
         meaning = RULES[self.rule].meaning if self.rule in RULES else self.rule
         scores = (
-            f"rmse {self.model['rmse']:.3g} and crps {self.model['crps']:.3g}, beside"
-            f" {self.simple['rmse']:.3g} and {self.simple['crps']:.3g}"
+            f"the model has rmse {self.model['rmse']:.3g} and crps {self.model['crps']:.3g}, the"
+            f" rule {self.simple['rmse']:.3g} and {self.simple['crps']:.3g}"
         )
         where = f"at the places of {self.count} values of {self.source} that were held out"
         if self.behind:
