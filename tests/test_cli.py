@@ -132,3 +132,11 @@ def test_alarms_of_the_compiler_do_not_reach_the_user():
     # What takes long depends on the machine: the first size that is long enough here.
     loud = next(size for size in (150, 300, 600, 1200) if "alarm" in said(size, "plain"))
     assert said(loud, "prepared") == ""
+
+
+def test_quiet_is_for_one_command(tmp_path, capsys):
+    fit = tmp_path / "fit.mrgp"
+    mrgp.save(zoo.fit("exact"), fit)
+    assert command(["info", str(fit), "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
+    assert "inputs: x1" in CliRunner().invoke(app, ["info", str(fit)]).stdout

@@ -93,7 +93,9 @@ def test_supports_without_names_take_those_of_the_fit(fitted):
 
 def test_places_off_the_grid_are_named(fitted):
     far = mrgp.points([[1.0, 1.0], [7.0, 1.0]], inputs=("lon", "lat"))
-    with pytest.raises(ValueError, match=r"The field 'elevation' is missing .* in region 1 at \("):
+    with pytest.raises(
+        ValueError, match=r"The field 'elevation' is missing .* in region 1 at lat 1, lon 7"
+    ):
         mrgp.predict(fitted, far)
 
 

@@ -441,7 +441,7 @@ BAD = shapely.Polygon([(0, 0), (1, 0), (1, np.inf)])
         (
             lambda: mrgp.polygons([SQUARE], weights=lambda x: np.log(x[:, 0] * 0.0)),
             ValueError,
-            r"The field 'weight' is missing .* first in region 0 at \(",
+            r"The field 'weight' is missing .* first in region 0 at x1",
         ),
         (
             lambda: mrgp.polygons([SQUARE]).shift([0.0, 0.0]).refine(),

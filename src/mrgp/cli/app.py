@@ -69,6 +69,8 @@ def command(arguments: list[str]) -> int:
         return _fail(str(error))
     except Exception as error:
         return _fail(f"{type(error).__name__}: {error}\nThis is a fault of mrgp; {_MORE}.")
+    finally:
+        asked.clear()
     return 0
 
 

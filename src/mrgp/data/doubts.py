@@ -16,6 +16,7 @@ OTHER_SCALE = 100.0
 WIDE = 100.0
 """How many times wider than another source's reach cells are before they cannot inform it."""
 
+ROUNDED = 1e-12
 OTHER_REACH = 1e4
 """How many times farther the places of one source reach before a slip of units is likely."""
 
@@ -197,11 +198,13 @@ def cells_alike(observed: Observations) -> str | None:
     >>> cells_alike(cells)
     "the cells of 'cells' are about 1e+09 wide along x1, and their middles span 4: ..."
     """
-    middles = np.ptp(np.asarray(observed.support.centres), axis=0)
-    for name, width, span in zip(
-        observed.support.input_names, _width(observed), middles, strict=True
+    centres, lower = np.asarray(observed.support.centres), np.asarray(observed.support.bounds[0])
+    # Cells in one row along an input are as far apart along it as numbers are rounded.
+    least = ROUNDED * np.max(np.abs([*centres, *lower]), axis=0)
+    for name, width, span, rounded in zip(
+        observed.support.input_names, _width(observed), np.ptp(centres, axis=0), least, strict=True
     ):
-        if 0 < OTHER_REACH * span < width:
+        if rounded < span and OTHER_REACH * span < width:
             return (
                 f"the cells of {observed.name!r} are about {width:.4g} wide along {name}, and their"
                 f" middles span {span:.4g}: all of them see the same, and nothing between is"

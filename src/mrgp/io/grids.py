@@ -106,7 +106,7 @@ def from_grid(
             limit=limit,
             upper_limit=upper_limit,
             **{
-                key: _flatten(loaded(given, part), dims) if hasattr(given, "dims") else given
+                key: _flatten(loaded(given, part), dims) if getattr(given, "dims", ()) else given
                 for key, given in beside.items()
             },
             units=grid.attrs.get("units") if units is None else units,
