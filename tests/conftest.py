@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import gc
+import itertools
 import os
 from importlib.metadata import version
 from pathlib import Path
@@ -57,12 +58,15 @@ MOST_MAPS, MOST_PAGES = 40_000, 500_000
 """Of 65,530 memory maps a process may have; of pages of 4 kB, half of what a worker may take."""
 
 
-@pytest.fixture(autouse=True, scope="module")
+_tests_done = itertools.count(1)
+
+
+@pytest.fixture(autouse=True)
 def _forget_compiled_functions():
-    """Give back what was compiled before it is too much."""
+    """Give back what was compiled before it is too much, looking after every tenth test."""
     yield
     maps, memory = Path("/proc/self/maps"), Path("/proc/self/statm")
-    if not maps.exists():
+    if next(_tests_done) % 10 or not maps.exists():
         return
     pages = int(memory.read_text().split()[1])
     if pages > MOST_PAGES or maps.read_bytes().count(b"\n") > MOST_MAPS:

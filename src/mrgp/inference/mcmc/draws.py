@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from mrgp._compiled import make_room
 from mrgp._types import to_numpy
 from mrgp.data import Dataset, Records, Scaling, as_key
 from mrgp.inference.fits import FitError
@@ -51,6 +52,7 @@ def draw_posterior(
     >>> found.theta.shape[:2]
     (2, 500)
     """
+    make_room()
     problem = Problem.of(recipe, data, weights, key)
     model = problem.build()
     target = Target.of(
