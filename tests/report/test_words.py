@@ -10,7 +10,7 @@ import mrgp
 from mrgp.cli import saved
 from mrgp.report import write_report
 from mrgp.report.backdrop import backdrop, extent_of
-from mrgp.report.headline import _when, beside_rules, title_of
+from mrgp.report.headline import _when, beside_rules, short_section, title_of
 from mrgp.report.layout import Grid, Layout, default_grid
 from mrgp.report.legal import LIMITS, limits_for
 from mrgp.report.periods import Clock, spans
@@ -124,9 +124,28 @@ def test_lines_are_clipped_to_the_extent():
 
 
 def test_the_reason_of_a_choice_is_the_margin(fits):
-    said = "Beside the best simple rule at the places of 40 values: rmse 1 and crps 1, beside 2"
+    said = "Beside the best simple rule at 40 values: rmse 1 and crps 1, beside 2 and 2"
     chosen = dataclasses.replace(fits.curve, reasons=("There is one source.", said))
-    assert beside_rules(chosen, None) == said
+    assert beside_rules(chosen, None) == (said, -0.5)
+
+
+@pytest.mark.parametrize(
+    ("scores", "higher"),
+    [
+        ("rmse 7.85 and crps 4.3, beside 7.45 and 4.27", 5),
+        ("rmse 1.05 and crps 4, beside 1.01 and 4; rmse is 3 % higher and crps is the same", 3),
+        ("rmse 1.02 and crps 4, beside 1.01 and 4; rmse is 1 % higher and crps is the same", None),
+    ],
+)
+def test_a_simple_rule_that_is_better_is_told_first_and_again_under_careful(fits, scores, higher):
+    said = f"Beside the best simple rule at the places of 40 values: {scores}."
+    chosen = dataclasses.replace(fits.curve, reasons=(said,))
+    good, careful = short_section(chosen, [], None).split("careful of")
+    plain = f"A simple rule is better at places held out: the rmse of the model is {higher} %"
+    assert (plain in good) == (plain in careful) == (higher is not None)
+    first = [] if higher is None else [plain]
+    places = [good.index(words) for words in (*first, said, "no values to score it by")]
+    assert places == sorted(places)
 
 
 def test_a_table_of_sites_needs_places_and_names(fits, plotly, tmp_path):
