@@ -15,7 +15,9 @@ from mrgp.report.layout import Grid, Layout, default_grid
 from mrgp.report.legal import LIMITS, limits_for
 from mrgp.report.periods import Clock, spans
 from mrgp.report.sites import book_of
+from mrgp.report.verdicts import checks as check_fit
 from mrgp.supports import Axis
+from report.cases import hours
 
 DAY = 86400.0
 
@@ -146,6 +148,39 @@ def test_a_simple_rule_that_is_better_is_told_first_and_again_under_careful(fits
     first = [] if higher is None else [plain]
     places = [good.index(words) for words in (*first, said, "no values to score it by")]
     assert places == sorted(places)
+
+
+def careful(fit, data=None, checks=()):
+    return short_section(fit, list(checks), data).split("careful of")[1]
+
+
+def test_what_the_checks_find_amiss_is_to_be_careful_of(fits):
+    data = hours()
+    ended = dataclasses.replace(fits.curve.status, code="converged")
+    calm = dataclasses.replace(fits.curve, status=ended)
+    assert "found anything amiss" in careful(calm, data, check_fit(calm, data, None))
+    wild = data["s"].y.copy()
+    wild[12] += 5.0
+    found = calm.condition(mrgp.Dataset([data["s"].replace(y=wild), data["w"]]))
+    told = careful(found, data, check_fit(found, data, None))
+    assert "Of s, each value predicted from all the others: " in told
+    assert "far outside, which is rare: look for faults" in told
+    assert "found anything amiss" not in told
+
+
+def test_counts_that_vary_and_sources_without_a_covariate_are_to_be_careful_of(fits):
+    said = "Counts of cases vary 2.3 times as much as with one rate for all."
+    assert said in careful(dataclasses.replace(fits.curve, reasons=("One field.", said)))
+    x = np.arange(4.0)[:, None]
+    kinds = mrgp.points(x, inputs="hour", covariates={"type": list("abab")})
+    sites = mrgp.Observations(kinds, x[:, 0], name="sites")
+    cells = mrgp.Observations(mrgp.points(x, inputs="hour"), x[:, 0], name="cells")
+    with pytest.warns(UserWarning, match="reads the field without"):
+        data = mrgp.Dataset([sites, cells])
+    compared = ("Beside the best simple rule, it is better.",)
+    told = careful(dataclasses.replace(fits.curve, reasons=compared), data)
+    assert "cells has no type, and is read without its effect." in told
+    assert "sites has no" not in told
 
 
 def test_a_table_of_sites_needs_places_and_names(fits, plotly, tmp_path):

@@ -24,6 +24,7 @@ MOST_VALUES = 2500
 FOLDS, FEWEST = 5, 5
 VERDICTS = ("Beside the best simple rule", "A simple rule is better")
 """How the reason begins in which a choice tells how the model does beside simple rules."""
+NOTHING_AMISS = "Neither the fit nor the checks below found anything amiss."
 BEHIND = 0.02
 """Share by which a rule's rmse is lower before a page begins with it."""
 
@@ -202,13 +203,29 @@ def short_section(fit: Fit, checks: list[Check], data: Dataset | None) -> str:
     scores = [words for check in checks[:1] for words in _scores(fit, check)]
     good += scores or ["There are no values to score it by."]
     parts = [heading(3, "How good"), listing(good)]
-    warnings = [*_without_effects(fit), *fit.warnings]
-    if margin is not None:
-        warnings = [*margin.behind, *warnings]
+    warnings = [] if margin is None else margin.behind
     if fit.status.code != "converged":
         warnings.insert(0, f"The fit is not converged: {fit.status}.")
-    careful = listing(warnings) if warnings else paragraph("The fit has no warnings.")
+    warnings += [*_without_effects(fit), *fit.warnings, *_lacking(data)]
+    warnings += [words for words in fit.reasons if words.startswith("Counts of ")]
+    warnings += [words for check in checks for words in check.doubts]
+    careful = listing(warnings) if warnings else paragraph(NOTHING_AMISS)
     return "\n".join([*parts, heading(3, "What to be careful of"), careful])
+
+
+def _lacking(data: Dataset | None) -> list[str]:
+    """Say which sources read the field without the effect of a column that others have."""
+    found = []
+    for observed in data or ():
+        support, lost = observed.support, []
+        for field in support.covariates or ():
+            d = support.input_names.index(field.names[0])
+            if field.in_rows and np.all(np.asarray(support.bounds[0])[:, d] == field.neutral):
+                lost.append(field.names[0])
+        if lost:
+            effects = "its effect" if len(lost) == 1 else "their effects"
+            found.append(f"{observed.name} has no {joined(lost)}, and is read without {effects}.")
+    return found
 
 
 HOW = {
