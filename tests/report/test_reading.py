@@ -412,6 +412,11 @@ def test_counts_of_a_site_are_not_drawn_beside_the_rate_of_the_map(plotly, opene
     shown = opened(tmp_path / "page.html")
     shown.page.set_default_timeout(5000)
     assert "mean at the marked place" in traces(shown, "series")
+    rate = "cases per unit of exposure"
+    assert f"P({rate} > " in shown.readout
+    bar = "byId('view').data[0].colorbar.title.text"
+    assert shown.page.evaluate(bar) == f"mean of {rate} (1/person)"
+    assert "counts at points" in shown.page.inner_text("section:has(#data)")
     shown.page.select_option("#site", "0/0")
     shown.settle()
     names = traces(shown, "series")

@@ -39,7 +39,7 @@ class Contents:
         days = apart and clock is not None and clock.over == DAY
         over = "" if clock is None or days else clock.over
         plain = Span("values at a time", over, times, [], [])
-        found = [_span(plain, [fields.payload(one) for one in drawn])]
+        found = [_span(plain, self._named(drawn))]
         for span in () if clock is None else periods.spans(clock, first, days=days):
             assert clock is not None
             boxes = periods.supports(self.grid, clock, span)
@@ -47,8 +47,15 @@ class Contents:
             room = fields.BUDGET // (8 * len(self.tasks))
             told = (room, self.progress)
             made = [fields.draw(self.fit, boxes, t, *told, ends=False) for t in self.tasks]
-            found.append(_span(span, [fields.payload(one) for one in made]))
+            found.append(_span(span, self._named(made)))
         return found
+
+    def _named(self, drawn: list[fields.Drawn]) -> list[dict[str, Any]]:
+        """Return what is read of tasks, with what their maps are of: of counts, a rate."""
+        rates = {task for _, task in self.fit.exposed}
+        per = [" per unit of exposure" if task in rates else "" for task in self.tasks]
+        made = zip(drawn, self.tasks, per, strict=True)
+        return [fields.payload(one) | {"label": f"{task}{rate}"} for one, task, rate in made]
 
     def _window(self) -> float:
         """Return over how many seconds the map averages at a time of the slider."""

@@ -10,7 +10,7 @@ function addOption(select, value, text) {
 function addOptions() {
   content.spans[0].fields.forEach((field, i) => {
     chosen.threshold[i] = field.threshold;
-    addOption("task", i, withUnits(field.task, field.units));
+    addOption("task", i, withUnits(field.label, field.units));
   });
   byId("task-control").hidden = content.spans[0].fields.length < 2;
   content.spans.forEach((span, i) => addOption("span", i, span.label));

@@ -219,7 +219,7 @@ function readout(row, column) {
   const noise = noiseNow() ? `, with the noise of ${content.noise[chosen.task][0]}` : "";
   byId("readout").textContent =
     `${placeWords(row, column)}: ${what}mean ${digits(found.mean)}${units}, sd ${digits(found.sd)}${units}, ` +
-    `P(${field.task} > ${limit}${units}) = ${found.above.toFixed(4)}${noise}`;
+    `P(${field.label} > ${limit}${units}) = ${found.above.toFixed(4)}${noise}`;
   byId("tells").textContent = tellsHere(row, column);
 }
 

@@ -70,12 +70,13 @@ def support_words(observed: Observations) -> str:
     'means over cells'
     """
     support = observed.support
+    counts = observed.likelihood.domain == "count"
     if isinstance(support, Points):
-        return "points"
+        return "counts at points" if counts else "points"
     parts = [part for part, _ in support.members]
     known = [noun for kind, noun in NOUNS.items() if any(isinstance(part, kind) for part in parts)]
     what = next(iter(known), "cells")
-    return f"{support.kind}s over {what}"
+    return f"{'count' if counts else support.kind}s over {what}"
 
 
 def _extents(observed: Observations, layout: Layout) -> list[str]:

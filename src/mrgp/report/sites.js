@@ -156,7 +156,7 @@ function drawSeries() {
   const rows = isNarrow() ? Math.ceil(traces.length) : Math.ceil(traces.length / 3);
   const layout = canvas(byId("series").clientWidth, 280 + (site ? 18 * rows : 0), {
     xaxis: axis(slider.label, slider.dates),
-    yaxis: axis(withUnits(field.task, (alike ? field : group).units), false),
+    yaxis: axis(alike ? withUnits(field.label, field.units) : withUnits(group.task, group.units), false),
     shapes,
     margin: { l: 60, r: 16, t: site ? 32 + 18 * rows : 40, b: 48 },
   });
