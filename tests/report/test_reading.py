@@ -221,6 +221,26 @@ def test_a_legal_limit_of_daily_means_uses_the_joint_hours(fits, shown):
     assert "daily mean" in shown.page.inner_text("#readout")
 
 
+def test_a_change_of_the_averaging_time_keeps_the_date_and_no_limit_of_another(shown):
+    shown.page.locator("#slider").fill("2")
+    limit = limit_of(shown, "WHO 2021 guideline: 25 ug/m3")
+    dates = []
+    for of in ("values at a time", "mean of all times", "daily mean", "values at a time"):
+        choose(shown, "limit", label=limit)
+        dates.append(shown.page.inner_text("#slider-value"))
+        choose(shown, "span", label=of)
+        dates.append(shown.page.inner_text("#slider-value"))
+        kept = shown.page.input_value("#limit") != ""
+        assert kept == (of == "daily mean")
+    day, hour = "2022-02-19", "2022-02-19 18:00"
+    assert dates == [day, hour, day, "2022-02-19 00:00 to 2022-02-21 00:00", day, day, day, hour]
+    assert shown.page.input_value("#threshold") == "25"
+    choose(shown, "span", label="daily mean")
+    shown.page.locator("#slider").fill("1")
+    choose(shown, "span", label="values at a time")
+    assert shown.page.inner_text("#slider-value") == "2022-02-20 00:00"
+
+
 def limit_of(shown, begins):
     labels = shown.page.locator("#limit option").all_inner_texts()
     return next(label for label in labels if label.startswith(begins))

@@ -88,9 +88,23 @@ function showChoice() {
   }
 }
 
+const begins = (value) => String(value).replace(" from ", " ");
+
+// The date stays: that of the day, the first of its hours, or the hour that a period was chosen at.
 function chooseSpan(span) {
+  if (span === chosen.span) return;
+  chosen.at ??= begins(timeNow());
   chosen.span = span;
-  chosen.step = Math.min(chosen.step, spanNow().steps - 1);
+  const starts = spanNow().values.map(begins);
+  const first = starts.findIndex((start) => start.startsWith(chosen.at));
+  const before = starts.filter((start) => start <= chosen.at).length - 1;
+  chosen.step = Math.max(0, first >= 0 ? first : before);
+}
+
+// A limit is of one averaging time: of others its value is a threshold like any.
+function forgetLimit() {
+  const limit = content.limits[chosen.task][byId("limit").value];
+  if (limit && spanOf(limit.over) !== chosen.span) byId("limit").value = "";
 }
 
 function chooseLimit(value) {
@@ -118,7 +132,10 @@ function listen() {
     addSites();
     addLimits();
   });
-  onChange("span", (element) => chooseSpan(Number(element.value)));
+  onChange("span", (element) => {
+    chooseSpan(Number(element.value));
+    forgetLimit();
+  });
   onChange("limit", (element) => chooseLimit(element.value));
   onChange("noise", (element) => {
     chosen.noise = element.checked;
@@ -130,7 +147,8 @@ function listen() {
     const [group, place] = element.value.split("/").map(Number);
     chooseSite(element.value ? { group, place } : null);
   });
-  onChange("slider", (element) => (chosen.step = Number(element.value)), "input");
+  const slide = (element) => Object.assign(chosen, { step: Number(element.value), at: null });
+  onChange("slider", slide, "input");
   for (const name of ["layer", "colours"]) {
     for (const radio of document.querySelectorAll(`input[name=${name}]`)) {
       radio.addEventListener("change", () => {

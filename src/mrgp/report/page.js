@@ -10,6 +10,7 @@ const chosen = {
   layer: "mean",
   span: 0,
   step: 0,
+  at: null,
   row: 0,
   column: 0,
   threshold: [],
