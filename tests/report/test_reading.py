@@ -435,7 +435,7 @@ def test_counts_of_a_site_are_not_drawn_beside_the_rate_of_the_map(plotly, opene
     rate = "cases per unit of exposure"
     assert f"P({rate} > " in shown.readout
     bar = "byId('view').data[0].colorbar.title.text"
-    assert shown.page.evaluate(bar) == f"mean of {rate} (1/person)"
+    assert shown.page.evaluate(bar) == f"mean of {rate} (1/person)".replace(" per unit", "<br>per unit")
     assert "counts at points" in shown.page.inner_text("section:has(#data)")
     shown.page.select_option("#site", "0/0")
     shown.settle()

@@ -93,7 +93,8 @@ function heatmap(field, look, values) {
     zmin: look.ends[0],
     zmax: look.ends[1],
     colorbar: {
-      title: { text: look.title, side: low ? "top" : "right" },
+      // A long title would be cut where a map is low, or narrow.
+      title: { text: look.title.replace(" per unit", "<br>per unit"), side: low ? "top" : "right" },
       orientation: low ? "h" : "v",
       thickness: 14,
       ...(low ? { y: 1.02, yanchor: "bottom", len: 1 } : {}),
