@@ -308,12 +308,20 @@ def test_a_source_tells_what_the_spread_would_be_without_it(fits, shown):
         others = mrgp.Dataset([none if o.name == source else o for o in data])
         alone[source] = mrgp.predict(fits.coast.condition(others), place).std[0]
     text = shown.page.inner_text("#tells")
+    assert "tells at lon 1.3, lat 51.2, 2022-02-19 06:00, the nearest" in text
     with_all = mrgp.predict(fits.coast, place).std[0]
     assert f"the sd is {with_all:.4g}"[:14] in text
     for source, sd in alone.items():
         said = re.search(rf"without {source} (\S+) ug/m3 \({source} tells (\d+) %", text)
         assert float(said[1]) == pytest.approx(sd, rel=1e-3)
         assert int(said[2]) == pytest.approx(100 * (1 - (with_all / sd) ** 2), abs=0.6)
+    # Of four times three were computed.
+    steps, times = shown.page.evaluate("[content.tells[0].steps, content.spans[0].values]")
+    other = next(step for step in range(4) if step not in steps)
+    shown.page.locator("#slider").fill(str(other))
+    shown.settle()
+    of = re.search(r"51.2, (\S+ \S+), the nearest", shown.page.inner_text("#tells"))[1]
+    assert of in [times[step] for step in steps if abs(step - other) == 1]
 
 
 def test_what_is_left_out_is_said(shown):
@@ -435,7 +443,7 @@ def test_counts_of_a_site_are_not_drawn_beside_the_rate_of_the_map(plotly, opene
     rate = "cases per unit of exposure"
     assert f"P({rate} > " in shown.readout
     bar = "byId('view').data[0].colorbar.title.text"
-    assert shown.page.evaluate(bar) == f"mean of {rate} (1/person)".replace(" per unit", "<br>per unit")
+    assert shown.page.evaluate(bar) == "mean of cases<br>per unit of exposure (1/person)"
     assert "counts at points" in shown.page.inner_text("section:has(#data)")
     shown.page.select_option("#site", "0/0")
     shown.settle()

@@ -203,11 +203,11 @@ const withUnits = (name, units) => (units ? `${name} (${units})` : name);
 const unitOf = (units) => (units ? ` ${units}` : "");
 
 // Where and when, in words.
-function placeWords(row, column) {
+function placeWords(row, column, time = timeNow()) {
   const place = [`${content.grid.x.name} ${coordinate(content.grid.x.values[column])}`];
   if (content.grid.y) place.push(`${content.grid.y.name} ${coordinate(content.grid.y.values[row])}`);
   const slider = content.grid.slider;
-  if (slider) place.push(`${slider.dates ? "" : `${slider.name} `}${coordinate(timeNow())}`);
+  if (slider) place.push(`${slider.dates ? "" : `${slider.name} `}${coordinate(time)}`);
   return place.join(", ");
 }
 
@@ -230,7 +230,8 @@ function tellsHere(row, column) {
   if (!tells || tells.why || chosen.span !== 0) return tells?.why ?? "";
   const nearest = (values, at) => values.reduce((best, v, i) => (Math.abs(v - at) < Math.abs(values[best] - at) ? i : best), 0);
   const step = nearest(tells.steps, chosen.step);
-  const index = (step * tells.rows.length + nearest(tells.rows, row)) * tells.columns.length + nearest(tells.columns, column);
+  const [line, along] = [nearest(tells.rows, row), nearest(tells.columns, column)];
+  const index = (step * tells.rows.length + line) * tells.columns.length + along;
   const [all] = unpack(tells.sd, index, 1);
   const units = unitOf(fieldNow().units);
   const said = Object.entries(tells.without).map(([name, packed]) => {
@@ -238,5 +239,6 @@ function tellsHere(row, column) {
     const share = Math.max(0, 1 - (all / sd) ** 2);
     return `without ${name} ${digits(sd)}${units} (${name} tells ${(100 * share).toFixed(0)} % of that variance)`;
   });
-  return `What each source tells near here: the sd is ${digits(all)}${units}; ${said.join("; ")}.`;
+  const at = placeWords(tells.rows[line], tells.columns[along], spanNow().values[tells.steps[step]]);
+  return `What each source tells at ${at}, the nearest place and time for which it was computed: the sd is ${digits(all)}${units}; ${said.join("; ")}.`;
 }
