@@ -168,6 +168,7 @@ def test_a_site_by_name_has_measurements_the_band_other_sources_and_residuals(fi
     np.testing.assert_allclose(says["y"], cells.y[32:48], rtol=1e-6)
     residuals = traces(shown, "residuals")["residual"]["y"]
     np.testing.assert_allclose(residuals, loo.residuals[own], rtol=1e-4, atol=1e-5)
+    assert says["name"].endswith(", bias included")
     assert shown.page.inner_text("#site-title") == "Bay (laqn)"
     error = loo.y[own] - loo.mean[own]
     assert f"rmse {np.sqrt(np.mean(error**2)):.4g}"[:9] in shown.page.inner_text("#site-words")
@@ -322,6 +323,21 @@ def test_a_source_tells_what_the_spread_would_be_without_it(fits, shown):
     shown.settle()
     of = re.search(r"51.2, (\S+ \S+), the nearest", shown.page.inner_text("#tells"))[1]
     assert of in [times[step] for step in steps if abs(step - other) == 1]
+
+
+def test_values_with_a_bias_are_not_judged_by_the_map(shown):
+    hover = "byId('view').data.find((t) => t.name === 'cams').hovertemplate"
+    assert "as the source says, bias included" in shown.page.evaluate(hover)
+    assert {"laqn", "cams"} <= set(traces(shown, "view"))
+    shown.layer("above")
+    assert "laqn" in traces(shown, "view")
+    assert "cams" not in traces(shown, "view")
+    shown.layer("mean")
+    choose(shown, "site", label="cams 1")
+    names = traces(shown, "series")
+    assert "cams, as the source says, bias included" in names
+    assert not any(name.startswith("measured") for name in names)
+    assert "Values of cams are shown as the source says" in shown.page.inner_text("#about")
 
 
 def test_what_is_left_out_is_said(shown):

@@ -207,6 +207,7 @@ function tellAbout() {
   for (const group of content.sites) {
     if (group.names.length < group.count) notes.push(`${group.names.length} of ${group.count} places of ${group.source} can be chosen.`);
   }
+  for (const name of content.biased) notes.push(`Values of ${name} are shown as the source says, bias included; beside probabilities they are left out.`);
   if (content.tells.some((tells) => tells?.sd)) notes.push("What a source tells is the spread of the field with and without its values, the parameters held.");
   if (content.grid.held.length) notes.push(`Held: ${content.grid.held.join(", ")}.`);
   if (content.backdrop && content.backdrop.words) notes.push(content.backdrop.words);

@@ -163,7 +163,7 @@ function marks(source, seen, i, look) {
       line: { color: cell ? "#ffffff" : "#000000", width: 1 },
     },
     hovertemplate: chosen.span === 0
-      ? `%{text}<br>${safe(timeNow())}<br>%{customdata:.4g}${safe(unitOf(source.units))}<extra></extra>`
+      ? `%{text}<br>${safe(timeNow())}<br>%{customdata:.4g}${safe(unitOf(source.units))}${asSaid(source.name)}<extra></extra>`
       : "%{text}<extra></extra>",
     showlegend: false,
     name: safe(source.name),
@@ -237,9 +237,12 @@ function drawMap() {
   content.sources.forEach((source, i) => {
     if (source.task !== field.task || chosen.hidden.has(i)) return;
     const seen = seenNow(source);
+    // Whether a biased value exceeds a limit says nothing of the field.
+    const judged = chosen.layer !== "above" || !isBiased(source.name);
     const before = content.sources.slice(0, i).filter((other) => other.outlines).length;
-    traces.push(source.outlines ? outline(source, seen, before) : halo(source, seen, i));
-    if (chosen.marks === "values") traces.push(marks(source, seen, i, look));
+    if (source.outlines) traces.push(outline(source, seen, before));
+    else if (judged) traces.push(halo(source, seen, i));
+    if (chosen.marks === "values" && judged) traces.push(marks(source, seen, i, look));
   });
   if (chosen.marks !== "values") traces.push(...scoreMarks(field));
   traces.push(...transectTrace(), mark());
@@ -286,7 +289,7 @@ function band(x, lower, upper, name) {
 function dots(source, i) {
   const values = Array.from(unpack(source.values, 0, source.x.length));
   const colour = i === 0 ? theme("--text") : LINES[1 + ((i - 1) % (LINES.length - 1))];
-  const trace = { type: "scatter", name: safe(source.name), hovertemplate: "%{x}: %{y:.4g}" };
+  const trace = { type: "scatter", name: `${safe(source.name)}${asSaid(source.name)}`, hovertemplate: "%{x}: %{y:.4g}" };
   if (!source.ends) {
     const marker = { color: colour, size: 6, symbol: symbolOf(source, i).symbol };
     return { ...trace, mode: "markers", x: source.x, y: values, marker };

@@ -200,6 +200,9 @@ const bandName = (field) => `± 2 sd${SCALES[field.scale].words}`;
 const coordinate = (value) => (typeof value === "number" ? Number(value.toPrecision(6)).toString() : value);
 const digits = (value) => Number(value.toPrecision(4)).toString();
 const withUnits = (name, units) => (units ? `${name} (${units})` : name);
+// Values of a source with a bias are on a scale of its own: the map is without it.
+const isBiased = (source) => content.biased.includes(source);
+const asSaid = (source) => (isBiased(source) ? ", as the source says, bias included" : "");
 const unitOf = (units) => (units ? ` ${units}` : "");
 
 // Where and when, in words.

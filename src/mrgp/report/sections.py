@@ -214,6 +214,14 @@ def maps_of(fit: Fit) -> list[BiasMap]:
     return [fit.bias_map(pair) for pair in fit.model.maps if isinstance(pair, tuple)]
 
 
+def biased_sources(fit: Fit) -> list[str]:
+    """Return the sources whose values are on another scale than the map."""
+    mapped = {pair[0] for pair in fit.model.maps if isinstance(pair, tuple)}
+    known = fit.parameters()
+    of = [s for s in fit.sources if f"offset[{s}]" in known or f"ratio[{s}]" in known]
+    return [source for source in fit.sources if source in mapped or source in of]
+
+
 def sources_section(fit: Fit, maps: list[BiasMap], shares: dict[str, dict[str, float]]) -> str:
     """Tell noise, bias and weight of every source, and place the drawings of learned maps."""
     values, rows = fit.parameters(), []

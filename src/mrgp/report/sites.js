@@ -120,13 +120,13 @@ function siteTraces(site) {
   const traces = [...band(own.times, own.lower, own.upper, `95 %, ${MEANINGS[group.check]}`)];
   traces.push({ ...line(own.times, own.means, "its mean", LINES[0], "dot") });
   const marker = { color: theme("--text"), size: 6 };
-  traces.push({ type: "scatter", mode: "markers", x: own.times, y: own.values, name: `measured, ${safe(group.source)}`, marker });
+  traces.push({ type: "scatter", mode: "markers", x: own.times, y: own.values, name: isBiased(group.source) ? `${safe(group.source)}${asSaid(group.source)}` : `measured, ${safe(group.source)}`, marker });
   Object.entries(group.near).forEach(([i, places], n) => {
     const place = places[site.place];
     const other = content.sites[i];
     if (place < 0 || other.check !== group.check || other.exposed !== group.exposed) return;
     const theirs = seriesOf(other, place);
-    const shown = line(theirs.times, theirs.values, `${safe(other.source)} says (${safe(other.names[place])})`, LINES[1 + (n % (LINES.length - 1))]);
+    const shown = line(theirs.times, theirs.values, `${safe(other.source)} says (${safe(other.names[place])})${isBiased(other.source) ? ", bias included" : ""}`, LINES[1 + (n % (LINES.length - 1))]);
     traces.push({ ...shown, mode: "lines+markers", marker: { size: 4 } });
   });
   return traces;
@@ -194,7 +194,7 @@ function tellSite(site) {
   const one = own.count === 1;
   const error = `${one ? "error" : "mean error"} ${digits(group.error[site.place])}${units}`;
   const words = one
-    ? [`measured ${digits(own.values[0])}${units}`, `predicted ${digits(own.means[0])}${units}, 95 % from ${digits(own.lower[0])} to ${digits(own.upper[0])}`, error]
+    ? [`${isBiased(group.source) ? "the source says" : "measured"} ${digits(own.values[0])}${units}`, `predicted ${digits(own.means[0])}${units}, 95 % from ${digits(own.lower[0])} to ${digits(own.upper[0])}`, error]
     : [`${own.count} values`, `rmse ${digits(group.rmse[site.place])}${units}`, error, `${(100 * group.inside[site.place]).toFixed(0)} % inside 95 % intervals`];
   byId("site-words").textContent = `${words.join(", ")}; ${MEANINGS[group.check]}.`;
 }
