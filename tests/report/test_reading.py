@@ -365,6 +365,24 @@ def test_a_source_without_units_is_not_called_by_those_of_the_target(fits, shown
     assert "laqn, no2: 80 values in ug/m3" in fits.coast.summary()
 
 
+def test_the_colours_of_scores_are_below_the_axis_and_leave_the_map_its_room(path, opened):
+    size = "[byId('view')._fullLayout._size.h, byId('view')._fullLayout._size.w]"
+    edges = (
+        "[[byId('view').querySelector('.xtitle'), 'bottom'],"
+        " [byId('view').querySelectorAll('.colorbar')[1], 'top'],"
+        " [byId('view').querySelectorAll('.colorbar')[1], 'bottom'], [byId('view'), 'bottom']]"
+        ".map(([element, edge]) => element.getBoundingClientRect()[edge])"
+    )
+    for look in ({}, PHONE):
+        found = opened(path, **look)
+        before = found.page.evaluate(size)
+        choose(found, "marks", value="error")
+        assert found.page.evaluate(size) == pytest.approx(before, abs=12)
+        title, top, bottom, end = found.page.evaluate(edges)
+        assert title <= top + 2 < bottom <= end
+        choose(found, "marks", value="values")
+
+
 def test_on_a_phone_the_map_comes_before_the_controls(path, opened):
     page = opened(path, **PHONE).page
     boxes = {name: page.locator(f"#{name}").bounding_box() for name in ("view", "controls")}

@@ -191,15 +191,26 @@ function reach({ values, dates }) {
   return { range: [Math.min(values[0], values[last]) - half, Math.max(values[0], values[last]) + half] };
 }
 
+// Below the title of the axis there is room for the colours of scores, where they are shown.
+function mapMargin() {
+  const scores = chosen.marks === "values" ? 0 : isNarrow() ? 104 : 84;
+  return { l: 60, r: 16, t: isNarrow() ? 84 : 24, b: 56 + scores };
+}
+
+// The margins may be wider than asked for: what is there is known of the last drawing.
+const plotHeight = () => byId("view")._fullLayout?._size.h ?? 300;
+
 function mapHeight(width) {
   const { ratio, x, y } = content.grid;
-  if (!ratio) return Math.min(Math.max(0.6 * width, 320), 560);
+  const { t, b } = mapMargin();
+  const more = b - 56;
+  if (!ratio) return Math.min(Math.max(0.6 * width, 320), 560) + more;
   const [wide, high] = [x, y].map((side) => {
     const { range } = reach(side);
     return range ? range[1] - range[0] : 1;
   });
   const inner = (isNarrow() ? width - 76 : width - 170) * ((high * ratio) / wide);
-  return Math.min(Math.max(inner + (isNarrow() ? 136 : 76), 320), isNarrow() ? 620 : 660);
+  return Math.min(Math.max(inner + t + b - more, 320), isNarrow() ? 620 : 660) + more;
 }
 
 // Coasts and borders: dark lines with a light rim, seen on every colour.
@@ -258,7 +269,7 @@ function drawMap() {
     hovermode: "closest",
     showlegend: false,
     uirevision: "map",
-    margin: { l: 60, r: 16, t: isNarrow() ? 84 : 24, b: chosen.marks === "values" ? 56 : 120 },
+    margin: mapMargin(),
   });
   return Plotly.react("view", traces, layout, settings(true));
 }

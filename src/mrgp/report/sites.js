@@ -101,7 +101,7 @@ function scoreMarks(field) {
       cmax: most,
       line: { color: "#000000", width: 1 },
       showscale: n === 0,
-      colorbar: { title: { text: withUnits(title, safe(field.units || "")), side: "top" }, orientation: "h", thickness: 10, y: -0.16, yanchor: "top", len: 0.8 },
+      colorbar: { title: { text: withUnits(title, safe(groups[0].units || "")), side: "top" }, orientation: "h", thickness: 10, y: -(isNarrow() ? 92 : 72) / plotHeight(), yanchor: "top", ypad: 0, len: 0.8 },
     },
     hovertemplate: `%{text}<br>${title}: %{customdata:.4g}${safe(unitOf(group.units))}<extra></extra>`,
     showlegend: false,
