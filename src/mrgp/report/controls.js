@@ -88,14 +88,14 @@ function showChoice() {
   }
 }
 
-const begins = (value) => String(value).replace(" from ", " ");
+const startOf = (value) => String(value).replace(" from ", " ");
 
 // The date stays: that of the day, the first of its hours, or the hour that a period was chosen at.
 function chooseSpan(span) {
   if (span === chosen.span) return;
-  chosen.at ??= begins(timeNow());
+  chosen.at ??= startOf(timeNow());
   chosen.span = span;
-  const starts = spanNow().values.map(begins);
+  const starts = spanNow().values.map(startOf);
   const first = starts.findIndex((start) => start.startsWith(chosen.at));
   const before = starts.filter((start) => start <= chosen.at).length - 1;
   chosen.step = Math.max(0, first >= 0 ? first : before);

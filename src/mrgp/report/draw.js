@@ -68,7 +68,7 @@ function endsOf(values) {
 }
 
 function layerLook(field, values) {
-  const mean = chosen.span === 0 ? safe(field.label) : `${safe(field.label)}, ${safe(spanNow().label)}`;
+  const mean = !isMean() ? safe(field.label) : `${safe(field.label)}, ${safe(spanNow().label)}`;
   const named = withUnits(mean, safe(field.units || ""));
   if (chosen.layer === "above") {
     const limit = `${digits(chosen.threshold[chosen.task])} ${safe(field.units || "")}`.trim();

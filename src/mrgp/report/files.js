@@ -10,7 +10,7 @@ function save(name, parts, type) {
 }
 
 function fileName(ending) {
-  const words = [fieldNow().task, chosen.span === 0 ? "" : spanNow().label, timeNow()];
+  const words = [fieldNow().task, isMean() ? spanNow().label : "", timeNow()];
   const name = words.filter((word) => word !== "").join("-");
   return `${name.replace(/[^A-Za-z0-9.]+/g, "-").replace(/^-|-$/g, "")}.${ending}`;
 }

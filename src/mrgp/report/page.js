@@ -30,6 +30,7 @@ for (const span of content.spans) {
 // What the slider goes over: values at a time, or means over periods.
 const spanNow = () => content.spans[chosen.span];
 const fieldNow = () => spanNow().fields[chosen.task];
+const isMean = () => spanNow().label !== "values at a time";
 const timeNow = () => (content.grid.slider ? spanNow().values[chosen.step] : "");
 
 // The noise of one value, or of the mean of as many as a period has.
@@ -219,7 +220,7 @@ function readout(row, column) {
   const found = valuesAt(chosen.step, row, column);
   const units = unitOf(field.units);
   const limit = digits(chosen.threshold[chosen.task]);
-  const what = chosen.span === 0 ? "" : `${spanNow().label}, `;
+  const what = !isMean() ? "" : `${spanNow().label}, `;
   const noise = noiseNow() ? `, with the noise of ${content.noise[chosen.task][0]}` : "";
   byId("readout").textContent =
     `${placeWords(row, column)}: ${what}mean ${digits(found.mean)}${units}, sd ${digits(found.sd)}${units}, ` +

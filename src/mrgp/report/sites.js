@@ -146,12 +146,12 @@ function drawSeries() {
   const map = chosen.span === 0 ? field : first.fields[chosen.task];
   const group = site ? content.sites[site.group] : null;
   const found = first.values.map((_, step) => valuesAt(step, chosen.row, chosen.column, map));
-  const mean = line(first.values, found.map((one) => one.mean), site ? "the map here" : "mean at the marked place", site ? LINES[2] : LINES[0]);
-  const around = band(first.values, found.map((v) => v.low), found.map((v) => v.high), bandName(map));
+  const mean = line(slider.values, found.map((one) => one.mean), site ? "the map here" : "mean at the marked place", site ? LINES[2] : LINES[0]);
+  const around = band(slider.values, found.map((v) => v.low), found.map((v) => v.high), bandName(map));
   // Counts with an exposure are no rates, which the map has.
   const alike = !group || !group.exposed;
   const traces = site ? [...siteTraces(site), ...(alike ? [mean] : [])] : [...around, mean];
-  const at = chosen.span === 0 ? timeNow() : null;
+  const at = chosen.span === 0 ? slider.values[chosen.step] : null;
   const shapes = at === null ? [] : [{ type: "line", x0: at, x1: at, yref: "paper", y0: 0, y1: 1, line: { color: theme("--soft"), width: 1, dash: "dot" } }];
   const rows = isNarrow() ? Math.ceil(traces.length) : Math.ceil(traces.length / 3);
   const layout = canvas(byId("series").clientWidth, 280 + (site ? 18 * rows : 0), {
