@@ -232,6 +232,7 @@ def test_a_change_of_the_averaging_time_keeps_the_date_and_no_limit_of_another(s
         choose(shown, "span", label=of)
         dates.append(shown.page.inner_text("#slider-value"))
         kept = shown.page.input_value("#limit") != ""
+        assert shown.page.inner_text("#limit-words") == (limit if kept else "")
         assert kept == (of == "daily mean")
     day, hour = "2022-02-19", "2022-02-19 18:00"
     assert dates == [day, hour, day, "2022-02-19 00:00 to 2022-02-21 00:00", day, day, day, hour]

@@ -109,6 +109,17 @@ def test_limits_are_by_unit():
     ppb = limits_for("NO2", "ppb")[0].value
     assert ppb == pytest.approx(200 / 1.9125)
     assert limits_for("no2", "K") == limits_for("temperature", "ug/m3") == ()
+    ours = {(limit.value, limit.over) for limit in limits_for("no2", "ppb") if "US" in limit.name}
+    assert ours == {(100.0, "hour"), (53.0, "year")}
+    assert limits_for("o3", "ppm")[-1].value == pytest.approx(0.07)
+    assert not any("US" in limit.name for limit in limits_for("no2", "ug/m3"))
+    particles = {
+        (name, *limit[1:3])
+        for name in ("pm2.5", "pm10")
+        for limit in limits_for(name, "ug/m3")
+        if "US" in limit.name
+    }
+    assert particles == {("pm2.5", 35.0, "day"), ("pm2.5", 9.0, "year"), ("pm10", 150.0, "day")}
     assert all(limit.value > 0 for several in LIMITS.values() for limit in several)
 
 

@@ -68,10 +68,17 @@ function addLimits() {
   if (noise) byId("noise-name").textContent = `with the noise of a value of ${noise[0]}`;
 }
 
+// A chosen limit in full: beside a narrow map its option is cut.
+function tellLimit() {
+  const [option] = byId("limit").selectedOptions;
+  byId("limit-words").textContent = option?.value ? option.textContent : "";
+}
+
 function showChoice() {
   const field = fieldNow();
   byId("threshold").value = Number(chosen.threshold[chosen.task].toPrecision(6));
   byId("units").textContent = field.units || "";
+  tellLimit();
   byId("span").value = chosen.span;
   for (const radio of document.querySelectorAll("input[name=layer]")) radio.checked = radio.value === chosen.layer;
   if (content.grid.slider) {
@@ -163,6 +170,7 @@ function listen() {
     if (!Number.isFinite(value)) return;
     chosen.threshold[chosen.task] = value;
     byId("limit").value = "";
+    tellLimit();
     redraw();
   });
   byId("pick").addEventListener("click", togglePicking);
