@@ -166,6 +166,16 @@ def test_a_site_by_name_has_measurements_the_band_other_sources_and_residuals(fi
     says = next(trace for name, trace in found.items() if name.startswith("cams says"))
     cells = fits.coast_parts[1]["cams"]
     np.testing.assert_allclose(says["y"], cells.y[32:48], rtol=1e-6)
+    assert {"predicted for each value", "the map at its cell"} <= set(found)
+    # Bars at both ends are whole.
+    boxes = (
+        "(of) => Array.from(byId('residuals').querySelectorAll(of), (e) =>"
+        " e.getBoundingClientRect()).map((box) => [box.left, box.right])"
+    )
+    bars, (plot,) = (shown.page.evaluate(boxes, of) for of in (".point path", ".nsewdrag"))
+    assert len(bars) == 16
+    assert plot[0] - 1 <= min(bars)[0] < max(bars)[1] <= plot[1] + 1
+    assert np.ptp([right - left for left, right in bars]) < 2
     residuals = traces(shown, "residuals")["residual"]["y"]
     np.testing.assert_allclose(residuals, loo.residuals[own], rtol=1e-4, atol=1e-5)
     assert says["name"].endswith(", bias included")
@@ -484,6 +494,6 @@ def test_counts_of_a_site_are_not_drawn_beside_the_rate_of_the_map(plotly, opene
     shown.settle()
     names = traces(shown, "series")
     assert "measured, source" in names
-    assert "the map here" not in names
+    assert "the map at its cell" not in names
     title = "byId('series').layout.yaxis.title.text"
     assert "1/person" not in shown.page.evaluate(title)
