@@ -263,6 +263,7 @@ def test_a_mixture_is_as_close_as_the_page_says(fits, pages, opened):
         "[content.spans[0].fields[0].error, content.spans[0].fields[0].most]"
     )
     assert most == 40
+    assert shown.page.evaluate("content.biased") == ["coarse"]
     assert error < 0.02
     x = np.array(shown.page.evaluate("content.grid.x.values"))
     found = mrgp.predict(fits.deep, mrgp.points(x[:, None]))

@@ -146,7 +146,12 @@ def test_values_that_are_means_of_days_are_shown_as_such(given, plotly, opened, 
     expected = day.exceedance(40.0).reshape(len(longitude), -1).T
     np.testing.assert_allclose(shown.values(), expected, atol=3e-4)
     of = shown.page.evaluate("content.spans.map((span) => span.label)")
-    assert of == ["values at a time", "daily mean"][: 1 + (given == "instants")]
+    assert of == ["values at a time", "daily mean"][given == "windows" :]
+    day = shown.page.inner_text("#slider-value")
+    assert day == "2022-01-01"
+    assert "2022-01-01: daily mean, mean" in shown.readout
+    # Beside values of days the map stands in the middle of each.
+    assert shown.page.evaluate("byId('series').data.at(-1).x[0]") == "2022-01-01 12:00"
     said = "The map has means over 24 hours about the times of the slider."
     assert (said in shown.page.inner_text("#about")) == (given == "windows")
 

@@ -166,8 +166,19 @@ def test_a_site_by_name_has_measurements_the_band_other_sources_and_residuals(fi
     says = next(trace for name, trace in found.items() if name.startswith("cams says"))
     cells = fits.coast_parts[1]["cams"]
     np.testing.assert_allclose(says["y"], cells.y[32:48], rtol=1e-6)
+    assert {"predicted for each value", "the map at its cell"} <= set(found)
+    # Bars at both ends are whole.
+    boxes = (
+        "(of) => Array.from(byId('residuals').querySelectorAll(of), (e) =>"
+        " e.getBoundingClientRect()).map((box) => [box.left, box.right])"
+    )
+    bars, (plot,) = (shown.page.evaluate(boxes, of) for of in (".point path", ".nsewdrag"))
+    assert len(bars) == 16
+    assert plot[0] - 1 <= min(bars)[0] < max(bars)[1] <= plot[1] + 1
+    assert np.ptp([right - left for left, right in bars]) < 2
     residuals = traces(shown, "residuals")["residual"]["y"]
     np.testing.assert_allclose(residuals, loo.residuals[own], rtol=1e-4, atol=1e-5)
+    assert says["name"].endswith(", bias included")
     assert shown.page.inner_text("#site-title") == "Bay (laqn)"
     error = loo.y[own] - loo.mean[own]
     assert f"rmse {np.sqrt(np.mean(error**2)):.4g}"[:9] in shown.page.inner_text("#site-words")
@@ -219,6 +230,27 @@ def test_a_legal_limit_of_daily_means_uses_the_joint_hours(fits, shown):
     later = mrgp.predict(fits.coast, map_support(fits, "2022-02-20", "2022-02-21"))
     np.testing.assert_allclose(shown.values(), on_map(later.exceedance(25.0)), atol=2e-4)
     assert "daily mean" in shown.page.inner_text("#readout")
+
+
+def test_a_change_of_the_averaging_time_keeps_the_date_and_no_limit_of_another(shown):
+    shown.page.locator("#slider").fill("2")
+    limit = limit_of(shown, "WHO 2021 guideline: 25 ug/m3")
+    dates = []
+    for of in ("values at a time", "mean of all times", "daily mean", "values at a time"):
+        choose(shown, "limit", label=limit)
+        dates.append(shown.page.inner_text("#slider-value"))
+        choose(shown, "span", label=of)
+        dates.append(shown.page.inner_text("#slider-value"))
+        kept = shown.page.input_value("#limit") != ""
+        assert shown.page.inner_text("#limit-words") == (limit if kept else "")
+        assert kept == (of == "daily mean")
+    day, hour = "2022-02-19", "2022-02-19 18:00"
+    assert dates == [day, hour, day, "2022-02-19 00:00 to 2022-02-21 00:00", day, day, day, hour]
+    assert shown.page.input_value("#threshold") == "25"
+    choose(shown, "span", label="daily mean")
+    shown.page.locator("#slider").fill("1")
+    choose(shown, "span", label="values at a time")
+    assert shown.page.inner_text("#slider-value") == "2022-02-20 00:00"
 
 
 def limit_of(shown, begins):
@@ -288,12 +320,35 @@ def test_a_source_tells_what_the_spread_would_be_without_it(fits, shown):
         others = mrgp.Dataset([none if o.name == source else o for o in data])
         alone[source] = mrgp.predict(fits.coast.condition(others), place).std[0]
     text = shown.page.inner_text("#tells")
+    assert "tells at lon 1.3, lat 51.2, 2022-02-19 06:00, the nearest" in text
     with_all = mrgp.predict(fits.coast, place).std[0]
     assert f"the sd is {with_all:.4g}"[:14] in text
     for source, sd in alone.items():
         said = re.search(rf"without {source} (\S+) ug/m3 \({source} tells (\d+) %", text)
         assert float(said[1]) == pytest.approx(sd, rel=1e-3)
         assert int(said[2]) == pytest.approx(100 * (1 - (with_all / sd) ** 2), abs=0.6)
+    # Of four times three were computed.
+    steps, times = shown.page.evaluate("[content.tells[0].steps, content.spans[0].values]")
+    other = next(step for step in range(4) if step not in steps)
+    shown.page.locator("#slider").fill(str(other))
+    shown.settle()
+    of = re.search(r"51.2, (\S+ \S+), the nearest", shown.page.inner_text("#tells"))[1]
+    assert of in [times[step] for step in steps if abs(step - other) == 1]
+
+
+def test_values_with_a_bias_are_not_judged_by_the_map(shown):
+    hover = "byId('view').data.find((t) => t.name === 'cams').hovertemplate"
+    assert "as the source says, bias included" in shown.page.evaluate(hover)
+    assert {"laqn", "cams"} <= set(traces(shown, "view"))
+    shown.layer("above")
+    assert "laqn" in traces(shown, "view")
+    assert "cams" not in traces(shown, "view")
+    shown.layer("mean")
+    choose(shown, "site", label="cams 1")
+    names = traces(shown, "series")
+    assert "cams, as the source says, bias included" in names
+    assert not any(name.startswith("measured") for name in names)
+    assert "Values of cams are shown as the source says" in shown.page.inner_text("#about")
 
 
 def test_what_is_left_out_is_said(shown):
@@ -319,6 +374,24 @@ def test_a_source_without_units_is_not_called_by_those_of_the_target(fits, shown
     assert row.split("\t")[5] == "–"
     assert "cams, no2: 64 values\n" in fits.coast.summary() + "\n"
     assert "laqn, no2: 80 values in ug/m3" in fits.coast.summary()
+
+
+def test_the_colours_of_scores_are_below_the_axis_and_leave_the_map_its_room(path, opened):
+    size = "[byId('view')._fullLayout._size.h, byId('view')._fullLayout._size.w]"
+    edges = (
+        "[[byId('view').querySelector('.xtitle'), 'bottom'],"
+        " [byId('view').querySelectorAll('.colorbar')[1], 'top'],"
+        " [byId('view').querySelectorAll('.colorbar')[1], 'bottom'], [byId('view'), 'bottom']]"
+        ".map(([element, edge]) => element.getBoundingClientRect()[edge])"
+    )
+    for look in ({}, PHONE):
+        found = opened(path, **look)
+        before = found.page.evaluate(size)
+        choose(found, "marks", value="error")
+        assert found.page.evaluate(size) == pytest.approx(before, abs=12)
+        title, top, bottom, end = found.page.evaluate(edges)
+        assert title <= top + 2 < bottom <= end
+        choose(found, "marks", value="values")
 
 
 def test_on_a_phone_the_map_comes_before_the_controls(path, opened):
@@ -412,10 +485,15 @@ def test_counts_of_a_site_are_not_drawn_beside_the_rate_of_the_map(plotly, opene
     shown = opened(tmp_path / "page.html")
     shown.page.set_default_timeout(5000)
     assert "mean at the marked place" in traces(shown, "series")
+    rate = "cases per unit of exposure"
+    assert f"P({rate} > " in shown.readout
+    bar = "byId('view').data[0].colorbar.title.text"
+    assert shown.page.evaluate(bar) == "mean of cases<br>per unit of exposure (1/person)"
+    assert "counts at points" in shown.page.inner_text("section:has(#data)")
     shown.page.select_option("#site", "0/0")
     shown.settle()
     names = traces(shown, "series")
     assert "measured, source" in names
-    assert "the map here" not in names
+    assert "the map at its cell" not in names
     title = "byId('series').layout.yaxis.title.text"
     assert "1/person" not in shown.page.evaluate(title)

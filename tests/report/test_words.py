@@ -10,12 +10,14 @@ import mrgp
 from mrgp.cli import saved
 from mrgp.report import write_report
 from mrgp.report.backdrop import backdrop, extent_of
-from mrgp.report.headline import _when, beside_rules, title_of
+from mrgp.report.headline import _when, beside_rules, short_section, title_of
 from mrgp.report.layout import Grid, Layout, default_grid
 from mrgp.report.legal import LIMITS, limits_for
 from mrgp.report.periods import Clock, spans
 from mrgp.report.sites import book_of
+from mrgp.report.verdicts import checks as check_fit
 from mrgp.supports import Axis
+from report.cases import hours
 
 DAY = 86400.0
 
@@ -107,6 +109,17 @@ def test_limits_are_by_unit():
     ppb = limits_for("NO2", "ppb")[0].value
     assert ppb == pytest.approx(200 / 1.9125)
     assert limits_for("no2", "K") == limits_for("temperature", "ug/m3") == ()
+    ours = {(limit.value, limit.over) for limit in limits_for("no2", "ppb") if "US" in limit.name}
+    assert ours == {(100.0, "hour"), (53.0, "year")}
+    assert limits_for("o3", "ppm")[-1].value == pytest.approx(0.07)
+    assert not any("US" in limit.name for limit in limits_for("no2", "ug/m3"))
+    particles = {
+        (name, *limit[1:3])
+        for name in ("pm2.5", "pm10")
+        for limit in limits_for(name, "ug/m3")
+        if "US" in limit.name
+    }
+    assert particles == {("pm2.5", 35.0, "day"), ("pm2.5", 9.0, "year"), ("pm10", 150.0, "day")}
     assert all(limit.value > 0 for several in LIMITS.values() for limit in several)
 
 
@@ -124,9 +137,61 @@ def test_lines_are_clipped_to_the_extent():
 
 
 def test_the_reason_of_a_choice_is_the_margin(fits):
-    said = "Beside the best simple rule at the places of 40 values: rmse 1 and crps 1, beside 2"
+    said = "Beside the best simple rule at 40 values: rmse 1 and crps 1, beside 2 and 2"
     chosen = dataclasses.replace(fits.curve, reasons=("There is one source.", said))
-    assert beside_rules(chosen, None) == said
+    assert beside_rules(chosen, None) == (said, -0.5)
+
+
+@pytest.mark.parametrize(
+    ("scores", "higher"),
+    [
+        ("rmse 7.85 and crps 4.3, beside 7.45 and 4.27", 5),
+        ("rmse 1.05 and crps 4, beside 1.01 and 4; rmse is 3 % higher and crps is the same", 3),
+        ("rmse 1.02 and crps 4, beside 1.01 and 4; rmse is 1 % higher and crps is the same", None),
+    ],
+)
+def test_a_simple_rule_that_is_better_is_told_first_and_again_under_careful(fits, scores, higher):
+    said = f"Beside the best simple rule at the places of 40 values: {scores}."
+    chosen = dataclasses.replace(fits.curve, reasons=(said,))
+    good, careful = short_section(chosen, [], None).split("careful of")
+    plain = f"A simple rule is better at places held out: the rmse of the model is {higher} %"
+    assert (plain in good) == (plain in careful) == (higher is not None)
+    first = [] if higher is None else [plain]
+    places = [good.index(words) for words in (*first, said, "no values to score it by")]
+    assert places == sorted(places)
+
+
+def careful(fit, data=None, checks=()):
+    return short_section(fit, list(checks), data).split("careful of")[1]
+
+
+def test_what_the_checks_find_amiss_is_to_be_careful_of(fits):
+    data = hours()
+    ended = dataclasses.replace(fits.curve.status, code="converged")
+    calm = dataclasses.replace(fits.curve, status=ended)
+    assert "found anything amiss" in careful(calm, data, check_fit(calm, data, None))
+    wild = data["s"].y.copy()
+    wild[12] += 5.0
+    found = calm.condition(mrgp.Dataset([data["s"].replace(y=wild), data["w"]]))
+    told = careful(found, data, check_fit(found, data, None))
+    assert "Of s, each value predicted from all the others: " in told
+    assert "far outside, which is rare: look for faults" in told
+    assert "found anything amiss" not in told
+
+
+def test_counts_that_vary_and_sources_without_a_covariate_are_to_be_careful_of(fits):
+    said = "Counts of cases vary 2.3 times as much as with one rate for all."
+    assert said in careful(dataclasses.replace(fits.curve, reasons=("One field.", said)))
+    x = np.arange(4.0)[:, None]
+    kinds = mrgp.points(x, inputs="hour", covariates={"type": list("abab")})
+    sites = mrgp.Observations(kinds, x[:, 0], name="sites")
+    cells = mrgp.Observations(mrgp.points(x, inputs="hour"), x[:, 0], name="cells")
+    with pytest.warns(UserWarning, match="reads the field without"):
+        data = mrgp.Dataset([sites, cells])
+    compared = ("Beside the best simple rule, it is better.",)
+    told = careful(dataclasses.replace(fits.curve, reasons=compared), data)
+    assert "cells has no type, and is read without its effect." in told
+    assert "sites has no" not in told
 
 
 def test_a_table_of_sites_needs_places_and_names(fits, plotly, tmp_path):

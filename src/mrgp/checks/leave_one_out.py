@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from jaxtyping import Float
 
 from mrgp._types import float64
 from mrgp.checks.dense import Dense, dense
-from mrgp.checks.residuals import Worst, check_residuals, describe
+from mrgp.checks.residuals import ResidualCheck, Worst, check_residuals, describe
 from mrgp.evaluation import evaluate
 from mrgp.inference import Fit
 from mrgp.prediction import Prediction
@@ -117,17 +118,21 @@ class LeaveOneOut(_Compared):
         whole = dataclasses.replace(self.parts[0], y=self.y, mean=self.mean, variance=self.variance)
         return found | {"overall": evaluate(whole.prediction(), whole.y)}
 
-    def summary(self) -> str:
-        """Tell whether the residuals are what the model expects, and which values are farthest."""
+    @cached_property
+    def checks(self) -> tuple[ResidualCheck, ...]:
+        """What the residuals of each source say of the model."""
         ends = np.cumsum([0, *map(len, self.parts)])
         blocks = [slice(*pair) for pair in itertools.pairwise(ends)]
-        checks = [
+        return tuple(
             check_residuals(
                 self.residuals[rows], self.covariance[rows, rows], self.ties[rows, rows]
             )
             for rows in blocks
-        ]
-        return describe(self.named, checks, self.worst())
+        )
+
+    def summary(self) -> str:
+        """Tell whether the residuals are what the model expects, and which values are farthest."""
+        return describe(self.named, self.checks, self.worst())
 
     def worst(self, count: int = 5) -> tuple[Worst, ...]:
         """Return the values farthest from what the others say, in standard deviations."""

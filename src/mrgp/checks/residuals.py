@@ -47,7 +47,14 @@ class ResidualCheck(NamedTuple):
         """What the residuals say of the model, where they say anything."""
         if self.values < FEWEST:
             return [f"too few values ({self.values}) to judge"]
+        return self.doubts or ["as the model expects"]
+
+    @property
+    def doubts(self) -> list[str]:
+        """What the residuals say against the model; mostly nothing, as of too few values."""
         found = []
+        if self.values < FEWEST:
+            return found
         if abs(self.mean_z) > CLEAR:
             side = "above" if self.mean > 0 else "below"
             found.append(f"values lie {side} what the others say: look for a bias of this source")
@@ -65,7 +72,7 @@ class ResidualCheck(NamedTuple):
             found.append("neighbours miss in turns: the field is smoother than the model has it")
         if self.far:
             found.append(f"{self.far} far outside, which is rare: look for faults")
-        return found or ["as the model expects"]
+        return found
 
 
 class Worst(NamedTuple):

@@ -8,9 +8,9 @@ import numpy as np
 from mrgp.data import Dataset
 from mrgp.inference import Fit, Progress
 from mrgp.report import fields, periods
-from mrgp.report.layout import Grid, window_of
-from mrgp.report.legal import DAY
-from mrgp.report.periods import Span, clock_of
+from mrgp.report.layout import Grid, window_of, written
+from mrgp.report.legal import DAY, HOUR
+from mrgp.report.periods import SECONDS, Span, clock_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,13 +33,11 @@ class Contents:
     def spans(self, drawn: list[fields.Drawn]) -> list[dict[str, Any]]:
         """Return what the slider may go over: the times of the grid, and means over periods."""
         first, clock = self.tasks[0], clock_of(self.known, self.grid, self.tasks[0])
-        times = [] if self.grid.layout.along is None else self.grid.shown(self.grid.layout.along)
         # A map of instants is not one of daily means: those are found beside it.
-        apart = clock is not None and self._window() != clock.length
+        apart = clock is not None and not np.isclose(self._window(), clock.length)
         days = apart and clock is not None and clock.over == DAY
         over = "" if clock is None or days else clock.over
-        plain = Span("values at a time", over, times, [], [])
-        found = [_span(plain, [fields.payload(one) for one in drawn])]
+        found = [_span(self._times(over), self._named(drawn))]
         for span in () if clock is None else periods.spans(clock, first, days=days):
             assert clock is not None
             boxes = periods.supports(self.grid, clock, span)
@@ -47,8 +45,28 @@ class Contents:
             room = fields.BUDGET // (8 * len(self.tasks))
             told = (room, self.progress)
             made = [fields.draw(self.fit, boxes, t, *told, ends=False) for t in self.tasks]
-            found.append(_span(span, [fields.payload(one) for one in made]))
+            found.append(_span(span, self._named(made)))
         return found
+
+    def _times(self, over: str) -> Span:
+        """Return the times of the slider, as dates where the map has means of days."""
+        along, window = self.grid.layout.along, self._window()
+        times = [] if along is None else self.grid.shown(along)
+        if along is None or not window:
+            return Span("values at a time", over, times, [], [])
+        starts = list(map(str, written(self.grid.sides[along].lower, self.grid.sides[along].axis)))
+        if window == SECONDS[DAY] and all(start.endswith(" 00:00") for start in starts):
+            return Span("daily mean", DAY, [start[:10] for start in starts], [], [])
+        hourly = window == SECONDS[HOUR]
+        label = "hourly mean" if hourly else f"mean over {window / 3600:.6g} h"
+        return Span(label, over, times, [], [])
+
+    def _named(self, drawn: list[fields.Drawn]) -> list[dict[str, Any]]:
+        """Return what is read of tasks, with what their maps are of: of counts, a rate."""
+        rates = {task for _, task in self.fit.exposed}
+        per = [" per unit of exposure" if task in rates else "" for task in self.tasks]
+        made = zip(drawn, self.tasks, per, strict=True)
+        return [fields.payload(one) | {"label": f"{task}{rate}"} for one, task, rate in made]
 
     def _window(self) -> float:
         """Return over how many seconds the map averages at a time of the slider."""
@@ -56,7 +74,8 @@ class Contents:
         axis = None if along is None else self.grid.layout.axes[along]
         if along is None or axis is None:
             return 0.0
-        return window_of(self.grid.support, along) * (self.grid.sides[along].axis or axis).step
+        step = (self.grid.sides[along].axis or axis).step
+        return round(window_of(self.grid.support, along) * step, 3)
 
     def notices(self) -> list[str]:
         """Say what the map is of, and what the page leaves out: times, tasks."""

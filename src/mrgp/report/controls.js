@@ -10,7 +10,7 @@ function addOption(select, value, text) {
 function addOptions() {
   content.spans[0].fields.forEach((field, i) => {
     chosen.threshold[i] = field.threshold;
-    addOption("task", i, withUnits(field.task, field.units));
+    addOption("task", i, withUnits(field.label, field.units));
   });
   byId("task-control").hidden = content.spans[0].fields.length < 2;
   content.spans.forEach((span, i) => addOption("span", i, span.label));
@@ -68,10 +68,17 @@ function addLimits() {
   if (noise) byId("noise-name").textContent = `with the noise of a value of ${noise[0]}`;
 }
 
+// A chosen limit in full: beside a narrow map its option is cut.
+function tellLimit() {
+  const [option] = byId("limit").selectedOptions;
+  byId("limit-words").textContent = option?.value ? option.textContent : "";
+}
+
 function showChoice() {
   const field = fieldNow();
   byId("threshold").value = Number(chosen.threshold[chosen.task].toPrecision(6));
   byId("units").textContent = field.units || "";
+  tellLimit();
   byId("span").value = chosen.span;
   for (const radio of document.querySelectorAll("input[name=layer]")) radio.checked = radio.value === chosen.layer;
   if (content.grid.slider) {
@@ -88,9 +95,23 @@ function showChoice() {
   }
 }
 
+const startOf = (value) => String(value).replace(" from ", " ");
+
+// The date stays: that of the day, the first of its hours, or the hour that a period was chosen at.
 function chooseSpan(span) {
+  if (span === chosen.span) return;
+  chosen.at ??= startOf(timeNow());
   chosen.span = span;
-  chosen.step = Math.min(chosen.step, spanNow().steps - 1);
+  const starts = spanNow().values.map(startOf);
+  const first = starts.findIndex((start) => start.startsWith(chosen.at));
+  const before = starts.filter((start) => start <= chosen.at).length - 1;
+  chosen.step = Math.max(0, first >= 0 ? first : before);
+}
+
+// A limit is of one averaging time: of others its value is a threshold like any.
+function forgetLimit() {
+  const limit = content.limits[chosen.task][byId("limit").value];
+  if (limit && spanOf(limit.over) !== chosen.span) byId("limit").value = "";
 }
 
 function chooseLimit(value) {
@@ -118,7 +139,10 @@ function listen() {
     addSites();
     addLimits();
   });
-  onChange("span", (element) => chooseSpan(Number(element.value)));
+  onChange("span", (element) => {
+    chooseSpan(Number(element.value));
+    forgetLimit();
+  });
   onChange("limit", (element) => chooseLimit(element.value));
   onChange("noise", (element) => {
     chosen.noise = element.checked;
@@ -130,7 +154,8 @@ function listen() {
     const [group, place] = element.value.split("/").map(Number);
     chooseSite(element.value ? { group, place } : null);
   });
-  onChange("slider", (element) => (chosen.step = Number(element.value)), "input");
+  const slide = (element) => Object.assign(chosen, { step: Number(element.value), at: null });
+  onChange("slider", slide, "input");
   for (const name of ["layer", "colours"]) {
     for (const radio of document.querySelectorAll(`input[name=${name}]`)) {
       radio.addEventListener("change", () => {
@@ -145,6 +170,7 @@ function listen() {
     if (!Number.isFinite(value)) return;
     chosen.threshold[chosen.task] = value;
     byId("limit").value = "";
+    tellLimit();
     redraw();
   });
   byId("pick").addEventListener("click", togglePicking);
@@ -189,6 +215,7 @@ function tellAbout() {
   for (const group of content.sites) {
     if (group.names.length < group.count) notes.push(`${group.names.length} of ${group.count} places of ${group.source} can be chosen.`);
   }
+  for (const name of content.biased) notes.push(`Values of ${name} are shown as the source says, bias included; beside probabilities they are left out.`);
   if (content.tells.some((tells) => tells?.sd)) notes.push("What a source tells is the spread of the field with and without its values, the parameters held.");
   if (content.grid.held.length) notes.push(`Held: ${content.grid.held.join(", ")}.`);
   if (content.backdrop && content.backdrop.words) notes.push(content.backdrop.words);

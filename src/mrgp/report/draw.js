@@ -68,7 +68,7 @@ function endsOf(values) {
 }
 
 function layerLook(field, values) {
-  const mean = chosen.span === 0 ? safe(field.task) : `${safe(field.task)}, ${safe(spanNow().label)}`;
+  const mean = !isMean() ? safe(field.label) : `${safe(field.label)}, ${safe(spanNow().label)}`;
   const named = withUnits(mean, safe(field.units || ""));
   if (chosen.layer === "above") {
     const limit = `${digits(chosen.threshold[chosen.task])} ${safe(field.units || "")}`.trim();
@@ -93,7 +93,8 @@ function heatmap(field, look, values) {
     zmin: look.ends[0],
     zmax: look.ends[1],
     colorbar: {
-      title: { text: look.title, side: low ? "top" : "right" },
+      // A long title would be cut where a map is low, or narrow.
+      title: { text: look.title.replace(" per unit", "<br>per unit"), side: low ? "top" : "right" },
       orientation: low ? "h" : "v",
       thickness: 14,
       ...(low ? { y: 1.02, yanchor: "bottom", len: 1 } : {}),
@@ -162,7 +163,7 @@ function marks(source, seen, i, look) {
       line: { color: cell ? "#ffffff" : "#000000", width: 1 },
     },
     hovertemplate: chosen.span === 0
-      ? `%{text}<br>${safe(timeNow())}<br>%{customdata:.4g}${safe(unitOf(source.units))}<extra></extra>`
+      ? `%{text}<br>${safe(timeNow())}<br>%{customdata:.4g}${safe(unitOf(source.units))}${asSaid(source.name)}<extra></extra>`
       : "%{text}<extra></extra>",
     showlegend: false,
     name: safe(source.name),
@@ -190,15 +191,26 @@ function reach({ values, dates }) {
   return { range: [Math.min(values[0], values[last]) - half, Math.max(values[0], values[last]) + half] };
 }
 
+// Below the title of the axis there is room for the colours of scores, where they are shown.
+function mapMargin() {
+  const scores = chosen.marks === "values" ? 0 : isNarrow() ? 104 : 84;
+  return { l: 60, r: 16, t: isNarrow() ? 84 : 24, b: 56 + scores };
+}
+
+// The margins may be wider than asked for: what is there is known of the last drawing.
+const plotHeight = () => byId("view")._fullLayout?._size.h ?? 300;
+
 function mapHeight(width) {
   const { ratio, x, y } = content.grid;
-  if (!ratio) return Math.min(Math.max(0.6 * width, 320), 560);
+  const { t, b } = mapMargin();
+  const more = b - 56;
+  if (!ratio) return Math.min(Math.max(0.6 * width, 320), 560) + more;
   const [wide, high] = [x, y].map((side) => {
     const { range } = reach(side);
     return range ? range[1] - range[0] : 1;
   });
   const inner = (isNarrow() ? width - 76 : width - 170) * ((high * ratio) / wide);
-  return Math.min(Math.max(inner + (isNarrow() ? 136 : 76), 320), isNarrow() ? 620 : 660);
+  return Math.min(Math.max(inner + t + b - more, 320), isNarrow() ? 620 : 660) + more;
 }
 
 // Coasts and borders: dark lines with a light rim, seen on every colour.
@@ -236,9 +248,12 @@ function drawMap() {
   content.sources.forEach((source, i) => {
     if (source.task !== field.task || chosen.hidden.has(i)) return;
     const seen = seenNow(source);
+    // Whether a biased value exceeds a limit says nothing of the field.
+    const judged = chosen.layer !== "above" || !isBiased(source.name);
     const before = content.sources.slice(0, i).filter((other) => other.outlines).length;
-    traces.push(source.outlines ? outline(source, seen, before) : halo(source, seen, i));
-    if (chosen.marks === "values") traces.push(marks(source, seen, i, look));
+    if (source.outlines) traces.push(outline(source, seen, before));
+    else if (judged) traces.push(halo(source, seen, i));
+    if (chosen.marks === "values" && judged) traces.push(marks(source, seen, i, look));
   });
   if (chosen.marks !== "values") traces.push(...scoreMarks(field));
   traces.push(...transectTrace(), mark());
@@ -254,7 +269,7 @@ function drawMap() {
     hovermode: "closest",
     showlegend: false,
     uirevision: "map",
-    margin: { l: 60, r: 16, t: isNarrow() ? 84 : 24, b: chosen.marks === "values" ? 56 : 120 },
+    margin: mapMargin(),
   });
   return Plotly.react("view", traces, layout, settings(true));
 }
@@ -285,7 +300,7 @@ function band(x, lower, upper, name) {
 function dots(source, i) {
   const values = Array.from(unpack(source.values, 0, source.x.length));
   const colour = i === 0 ? theme("--text") : LINES[1 + ((i - 1) % (LINES.length - 1))];
-  const trace = { type: "scatter", name: safe(source.name), hovertemplate: "%{x}: %{y:.4g}" };
+  const trace = { type: "scatter", name: `${safe(source.name)}${asSaid(source.name)}`, hovertemplate: "%{x}: %{y:.4g}" };
   if (!source.ends) {
     const marker = { color: colour, size: 6, symbol: symbolOf(source, i).symbol };
     return { ...trace, mode: "markers", x: source.x, y: values, marker };

@@ -10,7 +10,7 @@ function save(name, parts, type) {
 }
 
 function fileName(ending) {
-  const words = [fieldNow().task, chosen.span === 0 ? "" : spanNow().label, timeNow()];
+  const words = [fieldNow().task, isMean() ? spanNow().label : "", timeNow()];
   const name = words.filter((word) => word !== "").join("-");
   return `${name.replace(/[^A-Za-z0-9.]+/g, "-").replace(/^-|-$/g, "")}.${ending}`;
 }
@@ -113,7 +113,7 @@ function saveGrid() {
   const variables = [...(y ? [{ name: y.name, dimensions: [0], values: numbers(y), about: about(y) }] : [])];
   variables.push({ name: x.name, dimensions: [over.length - 1], values: numbers(x), about: about(x) });
   const limit = `${digits(chosen.threshold[chosen.task])}${unitOf(field.units)}`;
-  const words = { mean: `mean of ${field.task}`, sd: `standard deviation of ${field.task}`, above: `probability of ${field.task} above ${limit}` };
+  const words = { mean: `mean of ${field.label}`, sd: `standard deviation of ${field.label}`, above: `probability of ${field.label} above ${limit}` };
   for (const layer of LAYERS) {
     const units = layer === "above" ? "1" : field.units;
     variables.push({ name: layer, dimensions: over, values: Array.from(layerValues(layer)), about: { long_name: words[layer], units } });

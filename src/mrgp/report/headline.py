@@ -1,7 +1,8 @@
 """What a page begins with: what, where and when; how good, beside which rule; and what to mind."""
 
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,9 @@ MOST_VALUES = 2500
 FOLDS, FEWEST = 5, 5
 VERDICTS = ("Beside the best simple rule", "A simple rule is better")
 """How the reason begins in which a choice tells how the model does beside simple rules."""
+NOTHING_AMISS = "Neither the fit nor the checks below found anything amiss."
+BEHIND = 0.02
+"""Share by which a rule's rmse is lower before a page begins with it."""
 
 
 NOT_CHOSEN_BY_RULES = (
@@ -191,16 +195,37 @@ def _without_effects(fit: Fit) -> list[str]:
 
 def short_section(fit: Fit, checks: list[Check], data: Dataset | None) -> str:
     """Tell first what a reader wants to know: how good, against what, and what to be careful of."""
-    good = [words for check in checks[:1] for words in _scores(fit, check)]
-    good = good or ["There are no values to score it by."]
-    rule = beside_rules(fit, data)
-    good.append(rule or (NOT_CHOSEN_BY_RULES if fit.reasons else NOT_COMPARED))
+    margin = beside_rules(fit, data)
+    if margin is None:
+        good = [NOT_CHOSEN_BY_RULES if fit.reasons else NOT_COMPARED]
+    else:
+        good = [*margin.behind, margin.words]
+    scores = [words for check in checks[:1] for words in _scores(fit, check)]
+    good += scores or ["There are no values to score it by."]
     parts = [heading(3, "How good"), listing(good)]
-    warnings = [*_without_effects(fit), *fit.warnings]
+    warnings = [] if margin is None else margin.behind
     if fit.status.code != "converged":
         warnings.insert(0, f"The fit is not converged: {fit.status}.")
-    careful = listing(warnings) if warnings else paragraph("The fit has no warnings.")
+    warnings += [*_without_effects(fit), *fit.warnings, *_lacking(data)]
+    warnings += [words for words in fit.reasons if words.startswith("Counts of ")]
+    warnings += [words for check in checks for words in check.doubts]
+    careful = listing(warnings) if warnings else paragraph(NOTHING_AMISS)
     return "\n".join([*parts, heading(3, "What to be careful of"), careful])
+
+
+def _lacking(data: Dataset | None) -> list[str]:
+    """Say which sources read the field without the effect of a column that others have."""
+    found = []
+    for observed in data or ():
+        support, lost = observed.support, []
+        for field in support.covariates or ():
+            d = support.input_names.index(field.names[0])
+            if field.in_rows and np.all(np.asarray(support.bounds[0])[:, d] == field.neutral):
+                lost.append(field.names[0])
+        if lost:
+            effects = "its effect" if len(lost) == 1 else "their effects"
+            found.append(f"{observed.name} has no {joined(lost)}, and is read without {effects}.")
+    return found
 
 
 HOW = {
@@ -226,7 +251,37 @@ def _scores(fit: Fit, check: Check) -> list[str]:
     return found
 
 
-def beside_rules(fit: Fit, data: Dataset | None) -> str | None:
+class Margin(NamedTuple):
+    """How the model does beside the best simple rule, and the share its rmse is higher by."""
+
+    words: str
+    share: float
+
+    @classmethod
+    def of(cls, words: str) -> "Margin":
+        """Read the reason of a choice, as rounded there."""
+        said = re.search(r"rmse is (\d+) % higher", words)
+        if said:
+            return cls(words, float(said[1]) / 100.0)
+        rmse = re.search(r"rmse (\S+) and crps \S+, beside (\S+) and", words)
+        return cls(words, float(rmse[1]) / float(rmse[2]) - 1.0 if rmse else 0.0)
+
+    @property
+    def behind(self) -> list[str]:
+        """Say plainly that a rule is better, where it is.
+
+        >>> Margin("Beside it.", 0.05).behind
+        ['A simple rule is better at places held out: the rmse of the model is 5 % higher.']
+        >>> Margin("Beside it.", 0.01).behind
+        []
+        """
+        if self.share <= BEHIND:
+            return []
+        higher = f"the rmse of the model is {100 * self.share:.0f} % higher"
+        return [f"A simple rule is better at places held out: {higher}."]
+
+
+def beside_rules(fit: Fit, data: Dataset | None) -> Margin | None:
     """Say how the model does beside the best simple rule, at places left out.
 
     The reasons of a choice have it; of other exact fits the places of the first source are left
@@ -234,7 +289,7 @@ def beside_rules(fit: Fit, data: Dataset | None) -> str | None:
     """
     known = next((words for words in fit.reasons if words.startswith(VERDICTS)), None)
     if known is not None:
-        return known
+        return Margin.of(known)
     used = sum(count for count, _ in fit.counts.values())
     if data is None or len(fit.tasks) > 1 or used > MOST_VALUES or not is_dense(fit):
         return None
@@ -248,11 +303,12 @@ def beside_rules(fit: Fit, data: Dataset | None) -> str | None:
     share = rmse / best.rmse - 1.0 if best.rmse else 0.0
     word = "more" if share > 0 else "less"
     more = "about as much" if abs(share) < 0.02 else f"{100 * abs(share):.0f} % {word}"
-    return (
+    words = (
         f"At places of {process[0]} that are left out, a fifth at a time, the model is off by"
         f" {rmse:.3g}{unit} (rmse), {more} than the best of {len(best.scores)} simple rules,"
         f" {RULES[best.rule.name].meaning} ({best.rmse:.3g}{unit})."
     ).replace("as much than", "as much as")
+    return Margin(words, share)
 
 
 def _left_out(fit: Fit, process: tuple[str, str]) -> float | None:

@@ -19,7 +19,8 @@ class Limit(NamedTuple):
 
 
 EU, EU_2030 = "EU 2008/50/EC", "EU 2024/2881, from 2030"
-UK, WHO = "UK", "WHO 2021 guideline"
+UK, WHO, US = "UK", "WHO 2021 guideline", "US NAAQS"
+THREE_YEARS = "averaged over three years"
 LIMITS = {
     "NO2": (
         Limit(EU, 200.0, HOUR, "18 hours a year may exceed it"),
@@ -42,6 +43,7 @@ LIMITS = {
         Limit(UK, 40.0, YEAR),
         Limit(WHO, 45.0, DAY, "3 to 4 days a year may exceed it"),
         Limit(WHO, 15.0, YEAR),
+        Limit(US, 150.0, DAY, "1 day a year may exceed it"),
     ),
     "PM2.5": (
         Limit(EU, 25.0, YEAR),
@@ -50,6 +52,8 @@ LIMITS = {
         Limit(UK, 20.0, YEAR),
         Limit(WHO, 15.0, DAY, "3 to 4 days a year may exceed it"),
         Limit(WHO, 5.0, YEAR),
+        Limit(US, 35.0, DAY, f"98th percentile of the days of a year, {THREE_YEARS}"),
+        Limit(US, 9.0, YEAR, THREE_YEARS),
     ),
     "O3": (
         Limit("EU information threshold", 180.0, HOUR),
@@ -60,6 +64,14 @@ LIMITS = {
     ),
 }
 """In micrograms a cubic metre."""
+IN_PPB = {
+    "NO2": (
+        Limit(US, 100.0, HOUR, f"98th percentile of the highest hours of days, {THREE_YEARS}"),
+        Limit(US, 53.0, YEAR),
+    ),
+    "O3": (Limit(US, 70.0, EIGHT, f"fourth highest mean of a day in a year, {THREE_YEARS}"),),
+}
+"""Limits that are set in ppb, and not said of masses: the law has no temperature for those."""
 PATTERNS = {
     "NO2": r"no2|nitrogendioxide",
     "PM10": r"pm10",
@@ -99,4 +111,8 @@ def limits_for(task: str, units: str | None) -> tuple[Limit, ...]:
         scale |= {"ppb": 1 / PPB[name], "ppbv": 1 / PPB[name], "ppm": 1e-3 / PPB[name]}
     if unit not in scale:
         return ()
-    return tuple(limit._replace(value=limit.value * scale[unit]) for limit in LIMITS[name])
+    own = {"ppb": 1.0, "ppbv": 1.0, "ppm": 1e-3}.get(unit)
+    found = [limit._replace(value=limit.value * scale[unit]) for limit in LIMITS[name]]
+    if own is not None:
+        found += [limit._replace(value=limit.value * own) for limit in IN_PPB[name]]
+    return tuple(found)

@@ -10,6 +10,7 @@ const chosen = {
   layer: "mean",
   span: 0,
   step: 0,
+  at: null,
   row: 0,
   column: 0,
   threshold: [],
@@ -29,6 +30,7 @@ for (const span of content.spans) {
 // What the slider goes over: values at a time, or means over periods.
 const spanNow = () => content.spans[chosen.span];
 const fieldNow = () => spanNow().fields[chosen.task];
+const isMean = () => spanNow().label !== "values at a time";
 const timeNow = () => (content.grid.slider ? spanNow().values[chosen.step] : "");
 
 // The noise of one value, or of the mean of as many as a period has.
@@ -199,14 +201,17 @@ const bandName = (field) => `± 2 sd${SCALES[field.scale].words}`;
 const coordinate = (value) => (typeof value === "number" ? Number(value.toPrecision(6)).toString() : value);
 const digits = (value) => Number(value.toPrecision(4)).toString();
 const withUnits = (name, units) => (units ? `${name} (${units})` : name);
+// Values of a source with a bias are on a scale of its own: the map is without it.
+const isBiased = (source) => content.biased.includes(source);
+const asSaid = (source) => (isBiased(source) ? ", as the source says, bias included" : "");
 const unitOf = (units) => (units ? ` ${units}` : "");
 
 // Where and when, in words.
-function placeWords(row, column) {
+function placeWords(row, column, time = timeNow()) {
   const place = [`${content.grid.x.name} ${coordinate(content.grid.x.values[column])}`];
   if (content.grid.y) place.push(`${content.grid.y.name} ${coordinate(content.grid.y.values[row])}`);
   const slider = content.grid.slider;
-  if (slider) place.push(`${slider.dates ? "" : `${slider.name} `}${coordinate(timeNow())}`);
+  if (slider) place.push(`${slider.dates ? "" : `${slider.name} `}${coordinate(time)}`);
   return place.join(", ");
 }
 
@@ -215,11 +220,11 @@ function readout(row, column) {
   const found = valuesAt(chosen.step, row, column);
   const units = unitOf(field.units);
   const limit = digits(chosen.threshold[chosen.task]);
-  const what = chosen.span === 0 ? "" : `${spanNow().label}, `;
+  const what = !isMean() ? "" : `${spanNow().label}, `;
   const noise = noiseNow() ? `, with the noise of ${content.noise[chosen.task][0]}` : "";
   byId("readout").textContent =
     `${placeWords(row, column)}: ${what}mean ${digits(found.mean)}${units}, sd ${digits(found.sd)}${units}, ` +
-    `P(${field.task} > ${limit}${units}) = ${found.above.toFixed(4)}${noise}`;
+    `P(${field.label} > ${limit}${units}) = ${found.above.toFixed(4)}${noise}`;
   byId("tells").textContent = tellsHere(row, column);
 }
 
@@ -229,7 +234,8 @@ function tellsHere(row, column) {
   if (!tells || tells.why || chosen.span !== 0) return tells?.why ?? "";
   const nearest = (values, at) => values.reduce((best, v, i) => (Math.abs(v - at) < Math.abs(values[best] - at) ? i : best), 0);
   const step = nearest(tells.steps, chosen.step);
-  const index = (step * tells.rows.length + nearest(tells.rows, row)) * tells.columns.length + nearest(tells.columns, column);
+  const [line, along] = [nearest(tells.rows, row), nearest(tells.columns, column)];
+  const index = (step * tells.rows.length + line) * tells.columns.length + along;
   const [all] = unpack(tells.sd, index, 1);
   const units = unitOf(fieldNow().units);
   const said = Object.entries(tells.without).map(([name, packed]) => {
@@ -237,5 +243,6 @@ function tellsHere(row, column) {
     const share = Math.max(0, 1 - (all / sd) ** 2);
     return `without ${name} ${digits(sd)}${units} (${name} tells ${(100 * share).toFixed(0)} % of that variance)`;
   });
-  return `What each source tells near here: the sd is ${digits(all)}${units}; ${said.join("; ")}.`;
+  const at = placeWords(tells.rows[line], tells.columns[along], spanNow().values[tells.steps[step]]);
+  return `What each source tells at ${at}, the nearest place and time for which it was computed: the sd is ${digits(all)}${units}; ${said.join("; ")}.`;
 }

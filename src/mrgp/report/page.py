@@ -115,6 +115,7 @@ def write_report(
         "spans": made.spans(drawn),
         "limits": [_limits(name, fit.units.get(name)) for name in tasks],
         "noise": [noise_of(fit, name) for name in tasks],
+        "biased": sections.biased_sources(fit),
         "sources": [] if known is None else overlays(known, places),
         "sites": site_payload(by_site, places),
         "backdrop": backdrop(box),

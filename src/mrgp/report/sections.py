@@ -70,12 +70,13 @@ def support_words(observed: Observations) -> str:
     'means over cells'
     """
     support = observed.support
+    counts = observed.likelihood.domain == "count"
     if isinstance(support, Points):
-        return "points"
+        return "counts at points" if counts else "points"
     parts = [part for part, _ in support.members]
     known = [noun for kind, noun in NOUNS.items() if any(isinstance(part, kind) for part in parts)]
     what = next(iter(known), "cells")
-    return f"{support.kind}s over {what}"
+    return f"{'count' if counts else support.kind}s over {what}"
 
 
 def _extents(observed: Observations, layout: Layout) -> list[str]:
@@ -211,6 +212,14 @@ def checks_section(found: list[Check], by_site: str = "") -> str:
 def maps_of(fit: Fit) -> list[BiasMap]:
     """Return the maps to the target that a deep model learned, or none."""
     return [fit.bias_map(pair) for pair in fit.model.maps if isinstance(pair, tuple)]
+
+
+def biased_sources(fit: Fit) -> list[str]:
+    """Return the sources whose values are on another scale than the map."""
+    mapped = {pair[0] for pair in fit.model.maps if isinstance(pair, tuple)}
+    known = fit.parameters()
+    of = [s for s in fit.sources if f"offset[{s}]" in known or f"ratio[{s}]" in known]
+    return [source for source in fit.sources if source in mapped or source in of]
 
 
 def sources_section(fit: Fit, maps: list[BiasMap], shares: dict[str, dict[str, float]]) -> str:

@@ -101,7 +101,7 @@ function scoreMarks(field) {
       cmax: most,
       line: { color: "#000000", width: 1 },
       showscale: n === 0,
-      colorbar: { title: { text: withUnits(title, safe(field.units || "")), side: "top" }, orientation: "h", thickness: 10, y: -0.16, yanchor: "top", len: 0.8 },
+      colorbar: { title: { text: withUnits(title, safe(groups[0].units || "")), side: "top" }, orientation: "h", thickness: 10, y: -(isNarrow() ? 92 : 72) / plotHeight(), yanchor: "top", ypad: 0, len: 0.8 },
     },
     hovertemplate: `%{text}<br>${title}: %{customdata:.4g}${safe(unitOf(group.units))}<extra></extra>`,
     showlegend: false,
@@ -118,18 +118,34 @@ function siteTraces(site) {
   const group = content.sites[site.group];
   const own = seriesOf(group, site.place);
   const traces = [...band(own.times, own.lower, own.upper, `95 %, ${MEANINGS[group.check]}`)];
-  traces.push({ ...line(own.times, own.means, "its mean", LINES[0], "dot") });
+  traces.push({ ...line(own.times, own.means, "predicted for each value", LINES[0], "dot") });
   const marker = { color: theme("--text"), size: 6 };
-  traces.push({ type: "scatter", mode: "markers", x: own.times, y: own.values, name: `measured, ${safe(group.source)}`, marker });
+  traces.push({ type: "scatter", mode: "markers", x: own.times, y: own.values, name: isBiased(group.source) ? `${safe(group.source)}${asSaid(group.source)}` : `measured, ${safe(group.source)}`, marker });
   Object.entries(group.near).forEach(([i, places], n) => {
     const place = places[site.place];
     const other = content.sites[i];
     if (place < 0 || other.check !== group.check || other.exposed !== group.exposed) return;
     const theirs = seriesOf(other, place);
-    const shown = line(theirs.times, theirs.values, `${safe(other.source)} says (${safe(other.names[place])})`, LINES[1 + (n % (LINES.length - 1))]);
+    const shown = line(theirs.times, theirs.values, `${safe(other.source)} says (${safe(other.names[place])})${isBiased(other.source) ? ", bias included" : ""}`, LINES[1 + (n % (LINES.length - 1))]);
     traces.push({ ...shown, mode: "lines+markers", marker: { size: 4 } });
   });
   return traces;
+}
+
+// Numbers along the slider: of dates, milliseconds.
+const along = (slider, values) => Array.from(values, (v) => (slider.dates ? Date.parse(`${v.replace(" ", "T")}Z`) : v));
+
+function leastGap(numbers) {
+  const sorted = [...new Set(numbers)].sort((a, b) => a - b);
+  return sorted.slice(1).reduce((least, v, i) => Math.min(least, v - sorted[i]), Infinity);
+}
+
+// What a site's drawings reach over, with room for a bar at both ends, and how wide a bar is.
+function reachOf(site, slider, traces) {
+  const own = seriesOf(content.sites[site.group], site.place);
+  const gap = Math.min(...[own.times, slider.values].map((values) => leastGap(along(slider, values))));
+  const [low, high] = endsOf(along(slider, traces.flatMap((trace) => Array.from(trace.x))));
+  return { range: [low - gap / 2, high + gap / 2], width: 0.8 * gap };
 }
 
 // What is predicted at the marked place over the slider, or a site with its measurements.
@@ -146,31 +162,32 @@ function drawSeries() {
   const map = chosen.span === 0 ? field : first.fields[chosen.task];
   const group = site ? content.sites[site.group] : null;
   const found = first.values.map((_, step) => valuesAt(step, chosen.row, chosen.column, map));
-  const mean = line(first.values, found.map((one) => one.mean), site ? "the map here" : "mean at the marked place", site ? LINES[2] : LINES[0]);
-  const around = band(first.values, found.map((v) => v.low), found.map((v) => v.high), bandName(map));
+  const mean = line(slider.values, found.map((one) => one.mean), site ? isBiased(group.source) ? "the map at its cell, without bias" : "the map at its cell" : "mean at the marked place", site ? LINES[2] : LINES[0]);
+  const around = band(slider.values, found.map((v) => v.low), found.map((v) => v.high), bandName(map));
   // Counts with an exposure are no rates, which the map has.
   const alike = !group || !group.exposed;
   const traces = site ? [...siteTraces(site), ...(alike ? [mean] : [])] : [...around, mean];
-  const at = chosen.span === 0 ? timeNow() : null;
+  const at = chosen.span === 0 ? slider.values[chosen.step] : null;
   const shapes = at === null ? [] : [{ type: "line", x0: at, x1: at, yref: "paper", y0: 0, y1: 1, line: { color: theme("--soft"), width: 1, dash: "dot" } }];
+  const reached = site && reachOf(site, slider, traces);
   const rows = isNarrow() ? Math.ceil(traces.length) : Math.ceil(traces.length / 3);
   const layout = canvas(byId("series").clientWidth, 280 + (site ? 18 * rows : 0), {
-    xaxis: axis(slider.label, slider.dates),
-    yaxis: axis(withUnits(field.task, (alike ? field : group).units), false),
+    xaxis: { ...axis(slider.label, slider.dates), ...(site ? { range: reached.range } : {}) },
+    yaxis: axis(alike ? withUnits(field.label, field.units) : withUnits(group.task, group.units), false),
     shapes,
     margin: { l: 60, r: 16, t: site ? 32 + 18 * rows : 40, b: 48 },
   });
   Plotly.react("series", traces, layout, settings());
   // Bars stand below their values.
-  if (site) drawResiduals(site, slider, { ...layout.xaxis, autorange: false, range: byId("series")._fullLayout.xaxis.range });
+  if (site) drawResiduals(site, layout.xaxis, reached.width);
 }
 
-function drawResiduals(site, slider, across) {
+function drawResiduals(site, across, width) {
   const group = content.sites[site.group];
   const own = seriesOf(group, site.place);
   const y = own.values.map((value, i) => (value - own.means[i]) / own.sds[i]);
   const marker = { color: y.map((r) => (Math.abs(r) > 2 ? LINES[1] : LINES[0])) };
-  const traces = [{ type: "bar", x: own.times, y, marker, name: "residual", hovertemplate: "%{x}<br>%{y:.2f} sd<extra></extra>" }];
+  const traces = [{ type: "bar", x: own.times, y, width, marker, name: "residual", hovertemplate: "%{x}<br>%{y:.2f} sd<extra></extra>" }];
   const rule = (at) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: at, y1: at, line: { color: theme("--soft"), width: 1, dash: "dash" } });
   const layout = canvas(byId("residuals").clientWidth, 190, {
     xaxis: { ...across },
@@ -194,7 +211,7 @@ function tellSite(site) {
   const one = own.count === 1;
   const error = `${one ? "error" : "mean error"} ${digits(group.error[site.place])}${units}`;
   const words = one
-    ? [`measured ${digits(own.values[0])}${units}`, `predicted ${digits(own.means[0])}${units}, 95 % from ${digits(own.lower[0])} to ${digits(own.upper[0])}`, error]
+    ? [`${isBiased(group.source) ? "the source says" : "measured"} ${digits(own.values[0])}${units}`, `predicted ${digits(own.means[0])}${units}, 95 % from ${digits(own.lower[0])} to ${digits(own.upper[0])}`, error]
     : [`${own.count} values`, `rmse ${digits(group.rmse[site.place])}${units}`, error, `${(100 * group.inside[site.place]).toFixed(0)} % inside 95 % intervals`];
   byId("site-words").textContent = `${words.join(", ")}; ${MEANINGS[group.check]}.`;
 }

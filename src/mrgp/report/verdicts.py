@@ -44,7 +44,8 @@ Process = tuple[str, str]
 class Check:
     """Scores of each process against some values, and where they fell in their predictions.
 
-    `name` is "left out", "held out" or "in sample". `pairs` are predictions and values.
+    `name` is "left out", "held out" or "in sample". `pairs` are predictions and values, and
+    `doubts` what they say against the model.
     """
 
     name: str
@@ -52,16 +53,21 @@ class Check:
     pit: dict[Process, Float[np.ndarray, " _"]]
     pairs: dict[Process, tuple[Prediction, Any]]
     remarks: str = ""
+    doubts: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, name: str, pairs: dict[Process, tuple[Prediction, Any]], remarks: str = ""
+        cls,
+        name: str,
+        pairs: dict[Process, tuple[Prediction, Any]],
+        remarks: str = "",
+        doubts: tuple[str, ...] = (),
     ) -> "Check":
         """Score predictions of processes against values, of which some may be missing."""
         scores = {process: evaluate(*pair) for process, pair in pairs.items()}
         places = {process: pit(*pair) for process, pair in pairs.items()}
         known = {process: values[~np.isnan(values)] for process, values in places.items()}
-        return cls(name, scores, known, pairs, remarks)
+        return cls(name, scores, known, pairs, remarks, doubts)
 
     def curves(self) -> list[dict[str, Any]]:
         """Return, by process, the share of values inside intervals, and a histogram of the PIT."""
@@ -100,7 +106,12 @@ def checks(fit: Fit, data: Dataset | None, held_out: Dataset | None) -> list[Che
     if is_dense(fit):
         each = fit.leave_one_out()
         pairs = {(part.source, part.task): (part.prediction(), part.y) for part in each}
-        found.append(Check.of("left out", pairs, each.summary()))
+        doubts = tuple(
+            f"Of {name}, each value predicted from all the others: {'; '.join(check.doubts)}."
+            for name, check in zip(each.names, each.checks, strict=True)
+            if check.doubts
+        )
+        found.append(Check.of("left out", pairs, each.summary(), doubts))
     elif data is not None and held_out is None:
         found.append(Check.of("in sample", _predicted(fit, data.batch(MOST_VALUES))))
     return found
