@@ -74,7 +74,8 @@ def measure(sites: int, hours: int) -> dict[str, Any]:
     whole = mrgp.predict(again, ahead)
     differences = whole.mean - soon.mean, whole.variance - soon.variance
     apart, spread = np.abs(differences).max(), float(whole.variance.max())
-    share = rows["first hour"]["cpu seconds"] / rows["fit"]["cpu seconds"]
+    # The first hour compiles; the others are what a user who appends hour by hour waits for.
+    share = rows["third hour"]["cpu seconds"] / rows["fit"]["cpu seconds"]
     wanted = [
         {"what": "one more hour", "unit": "of the fit", "measured": share, "most": MOST_SHARE},
         {
