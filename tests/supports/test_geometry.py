@@ -52,6 +52,23 @@ def test_scattered_points_share_the_domain_evenly():
     np.testing.assert_allclose(geometry.spacing, np.ptp(x, axis=0) / (np.sqrt(100) - 1))
 
 
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_sites_that_are_read_at_all_times_share_the_map_and_have_the_step_of_time(order):
+    sites = np.random.default_rng(1).uniform(size=(16, 2)) * [3.0, 8.0]
+    hours = np.arange(48.0)
+    x = np.column_stack([np.repeat(sites, 48, axis=0), np.tile(hours, 16)])
+    names = np.array(["lon", "lat", "time"])[list(order)]
+    geometry = Geometry.of((mrgp.points(x[:, order], inputs=names),))
+    steps = np.array([*(np.ptp(sites, axis=0) / (np.sqrt(16) - 1)), 1.0])
+    np.testing.assert_allclose(geometry.spacing, steps[list(order)])
+
+
+def test_sites_that_read_at_instants_of_their_own_share_map_and_time_evenly():
+    x = np.random.default_rng(1).uniform(size=(1000, 3))
+    geometry = Geometry.of((mrgp.points(x, inputs=("lon", "lat", "time")),))
+    np.testing.assert_allclose(geometry.spacing, np.ptp(x, axis=0) / 9.0)
+
+
 def test_one_region_leaves_the_spacing_at_the_extent():
     point = Geometry.of((mrgp.points([[3.0, 4.0]]),))
     np.testing.assert_array_equal(point.extent, [1.0, 1.0])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from mrgp.supports.spaces import Spaces
+from mrgp.supports.spaces import Spaces, grouped
 from mrgp.supports.support import Columns, Support
 
 Lengths = Float[np.ndarray, " d"]
@@ -54,8 +54,9 @@ class Geometry:
         # What describes a place does not thin out the places: it is measured apart.
         spacing = np.zeros(len(names))
         places = [d for d in range(len(names)) if d not in covariates]
-        for group in (places, *([d] for d in covariates)):
-            spacing[group] = _spacing(centres[:, group], extent[group])
+        for columns in (places, *([d] for d in covariates)):
+            groups = grouped(range(len(columns)), _within(first.spaces, columns))
+            spacing[columns] = _spacing(centres[:, columns], extent[columns], groups)
         middle, categories = 0.5 * (lower + upper), tuple(first.categories)
         return cls(names, extent, spacing, middle, first.spaces, covariates, categories)
 
@@ -96,19 +97,42 @@ def bounds_of(supports: Sequence[Support]) -> tuple[Lengths, Lengths]:
     return lower, np.max([np.max(s.bounds[1], 0) for s in supports], 0)
 
 
-def _spacing(centres: Float[np.ndarray, "n d"], extent: Lengths) -> Lengths:
+def _within(spaces: Spaces, columns: Sequence[int]) -> Spaces:
+    """Return the places in `columns` of the inputs of each space."""
+    kept = [[columns.index(d) for d in space if d in columns] for space in spaces]
+    return tuple(map(tuple, filter(None, kept)))
+
+
+def _spacing(centres: Float[np.ndarray, "n d"], extent: Lengths, groups: Spaces) -> Lengths:
     """Return the side of the cell that one region has to itself, input by input.
 
-    The distinct centres are taken to fill a grid of `cells[d]` columns, as even as the number of
-    distinct coordinates allows: a regular grid finds its own step, n scattered points n^(1/d). All
-    sources count together, so that a few regions close to one another do not set the scale.
+    The distinct centres are taken to fill a grid, of as many columns along each group of inputs as
+    there are distinct places in it at most: sites that are read every hour have the hour for their
+    step, and share the map. All sources count together, so that a few regions close to one another
+    do not set the scale.
     """
     scaled = np.round((centres - centres.min(0)) / extent, 9)
-    distinct = np.array([len(np.unique(column)) for column in scaled.T])
-    left = float(len(np.unique(scaled, axis=0)))
+    columns = [scaled[:, group] for group in groups]
     cells = np.ones(len(extent))
-    for done, d in enumerate(np.argsort(distinct, kind="stable")):
-        cells[d] = min(distinct[d], max(1.0, left ** (1.0 / (len(cells) - done))))
-        left /= cells[d]
+    for group, count in zip(groups, _even(columns, _distinct(scaled)), strict=True):
+        cells[list(group)] = _even([scaled[:, [d]] for d in group], count)
     span = np.ptp(centres, axis=0)
     return np.where(span > 0, span / np.maximum(cells - 1.0, 1.0), extent)
+
+
+def _even(parts: Sequence[Float[np.ndarray, "n _"]], count: float) -> Float[np.ndarray, " p"]:
+    """Share a number of cells among parts, as even as the distinct rows of each part allow.
+
+    A regular grid finds its own columns, n points scattered over d inputs n^(1/d) of each.
+    """
+    most = np.array([_distinct(part) for part in parts])
+    sizes = np.array([part.shape[1] for part in parts])
+    cells, shares = np.ones(len(parts)), sizes.sum()
+    for p in np.argsort(most ** (1.0 / sizes), kind="stable"):
+        cells[p] = min(most[p], max(1.0, count ** (sizes[p] / shares)))
+        count, shares = float(count / cells[p]), shares - sizes[p]
+    return cells
+
+
+def _distinct(rows: Float[np.ndarray, "n _"]) -> float:
+    return float(len(np.unique(rows, axis=0)))

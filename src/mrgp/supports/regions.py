@@ -201,7 +201,7 @@ def check_inputs(names: Any, dimension: int, where: str) -> tuple[str, ...] | No
     """Return input names as a tuple, or say why they do not fit."""
     if names is None:
         return None
-    names = (names,) if isinstance(names, str) else tuple(names)
+    names = (names,) if isinstance(names, str) else tuple(map(str, names))
     if len(names) != dimension or len(set(names)) != len(names):
         raise ValueError(
             f"{where}: inputs= needs one name for each of the {dimension} columns, all different;"
