@@ -1,4 +1,4 @@
-"""Strict settings for everything the tests run: no silent dtype or rank promotion."""
+"""Strict settings for everything that tests and doctests run: no silent dtype promotion."""
 
 import contextlib
 import ctypes
@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 # Compiled functions are kept beside pytest's own cache, for all workers and for the next run.
-_CACHE = Path(__file__).parents[1] / ".pytest_cache" / "jax"
+_CACHE = Path(__file__).parent / ".pytest_cache" / "jax"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
