@@ -5,6 +5,7 @@ import ctypes
 import gc
 import itertools
 import os
+import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -54,8 +55,10 @@ def pytest_collection_modifyitems(items):
 
 # Compilers make and keep many objects: looking through all of them often would take long.
 gc.set_threshold(50_000, 20, 50)
-MOST_MAPS, MOST_PAGES = 40_000, 500_000
+MOST_MAPS, MOST_PAGES = 25_000, 500_000
 """Of 65,530 memory maps a process may have; of pages of 4 kB, half of what a worker may take."""
+LONG = 1.0
+"""The seconds from which on a test may have compiled much."""
 
 
 _tests_done = itertools.count(1)
@@ -63,10 +66,12 @@ _tests_done = itertools.count(1)
 
 @pytest.fixture(autouse=True)
 def _forget_compiled_functions():
-    """Give back what was compiled before it is too much, looking after every tenth test."""
+    """Give back what was compiled before it is too much, after long tests and each tenth."""
+    start = time.perf_counter()
     yield
     maps, memory = Path("/proc/self/maps"), Path("/proc/self/statm")
-    if next(_tests_done) % 10 or not maps.exists():
+    short = next(_tests_done) % 10 and time.perf_counter() - start < LONG
+    if short or not maps.exists():
         return
     pages = int(memory.read_text().split()[1])
     if pages > MOST_PAGES or maps.read_bytes().count(b"\n") > MOST_MAPS:
