@@ -62,12 +62,11 @@ class Waypoints(eqx.Module):
     @classmethod
     def at_end(cls, line: Timeline, belief: Belief) -> "Waypoints":
         """Keep the last belief alone."""
-        step = jnp.full(line.marks.shape, -1).at[-1].set(line.times.shape[0] - 1)
-        found = cls.nowhere(step, len(belief.mean))
+        k, n = line.marks.shape[0], len(belief.mean)
         return cls(
-            step,
-            found.mean.at[-1].set(belief.mean[:, 0]),
-            found.covariance.at[-1].set(belief.covariance),
+            jnp.full(k, -1).at[-1].set(line.times.shape[0] - 1),
+            jnp.zeros((k, n)).at[-1].set(belief.mean[:, 0]),
+            jnp.zeros((k, n, n)).at[-1].set(belief.covariance),
         )
 
     @classmethod
@@ -138,10 +137,11 @@ def went_on(
     if not len(number) or any(into is None for into in seats):
         return None
     first, end = int(at[-1]) + 1, len(line.times)
-    marks = spaced(np.append(at, np.arange(first, end)), line.times, len(line.marks))
+    marks = spaced(np.append(at, np.arange(first, end)), np.asarray(line.times), len(line.marks))
     old, new = (marks >= 0) & (marks < first), marks >= first
     taken = np.append(number[np.searchsorted(at, np.where(old, marks, at[0]))], number[-1])
-    slots = _slots_in(before, line, before.line.times[before.kept.step[taken]])
+    whens = np.asarray(before.line.times)[before.kept.step[taken]]
+    slots = _slots_in(before, line, whens)
     carried = Carried(
         before.kept.mean[taken],
         before.kept.covariance[taken],
@@ -190,7 +190,7 @@ class Carried(NamedTuple):
     mean: Float[AnyArray, "k n"]
     covariance: Float[AnyArray, "k n n"]
     there: Any
-    seats: tuple[Int[AnyArray, " j"], ...] | None
+    seats: Any
     slots: Int[AnyArray, "k s"]
 
 
@@ -218,7 +218,9 @@ class Windows(NamedTuple):
     def of(cls, line: Timeline) -> "Windows":
         """Find the rows of a timeline that are read from accumulators."""
         row = np.flatnonzero(line.slot >= 0)
-        return cls(row, line.slot[row], _seen_at(line)[row] if len(row) else np.zeros(0))
+        return cls(
+            row, np.asarray(line.slot)[row], _seen_at(line)[row] if len(row) else np.zeros(0)
+        )
 
     def next_ones(self, when: float) -> Bool[np.ndarray, " w"]:
         """Tell which are the first of their accumulators that are seen after a time."""
@@ -340,8 +342,8 @@ def _taken_over(carried: Carried, dynamics: Dynamics) -> tuple[Array, Array]:
     New places have their conditional prior: what is known is spread to them, no more.
     """
     there = jnp.asarray(carried.there, float)
+    mean, covariance, slots = map(jnp.asarray, (carried.mean, carried.covariance, carried.slots))
     if carried.seats is None:
-        mean, covariance = carried.mean, carried.covariance
         return there[:, None] * mean, there[:, None, None] * covariance
     spread, prior = [], []
     for block, old in zip(dynamics.blocks, carried.seats, strict=True):
@@ -354,7 +356,7 @@ def _taken_over(carried: Carried, dynamics: Dynamics) -> tuple[Array, Array]:
         spread.append(jnp.kron(jnp.eye(block.space.size), told))
         prior.append(jnp.kron(block.space.stationary, among))
     moving = jax.scipy.linalg.block_diag(*spread)
-    flowing = carried.mean.shape[1] - moving.shape[1]
+    flowing = mean.shape[1] - moving.shape[1]
     known = jax.scipy.linalg.block_diag(*prior, jnp.zeros((flowing, flowing)))
     every = jnp.arange(flowing // dynamics.functions)
 
@@ -366,5 +368,5 @@ def _taken_over(carried: Carried, dynamics: Dynamics) -> tuple[Array, Array]:
         more = move @ (covariance - known) @ move.T
         return move @ mean, dynamics.prior + 0.5 * (more + more.T)
 
-    mean, covariance = jax.vmap(one)(carried.mean, carried.covariance, carried.slots)
+    mean, covariance = jax.vmap(one)(mean, covariance, slots)
     return there[:, None] * mean, there[:, None, None] * covariance
