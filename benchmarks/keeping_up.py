@@ -41,7 +41,7 @@ def network(sites: int, hours: int) -> tuple[np.ndarray, np.ndarray]:
     return places, np.where(rng.uniform(size=y.shape) < 0.05, np.nan, y)
 
 
-def seen(places: np.ndarray, y: np.ndarray, first: int) -> mrgp.Dataset:
+def seen(places: np.ndarray, y: np.ndarray, first: float) -> mrgp.Dataset:
     """Return hourly values, from the hour `first` on."""
     x = np.array([[t, *place] for t in first + np.arange(len(y)) for place in places])
     support = mrgp.points(x, inputs=INPUTS)
@@ -65,6 +65,9 @@ def measure(sites: int, hours: int) -> dict[str, Any]:
     for k, name in enumerate(("first hour", "second hour", "third hour")):
         hour = seen(old, y[hours + k : hours + k + 1, :-1], hours + k)
         longer, rows[name] = _row(lambda hour=hour, fit=longer: fit.extend(hour))
+    for k, name in enumerate(("a value of a day ago", "another")):
+        late = seen(old[k : k + 1], y[hours - 24 : hours - 23, k : k + 1], hours - 23.5)
+        longer, rows[name] = _row(lambda late=late, fit=longer: fit.extend(late))
     new = seen(places[-1:], y[hours + 2 : hours + 3, -1:], hours + 2)
     longer, rows["a new site"] = _row(lambda: longer.extend(new))
     ahead = mrgp.points([[hours + 2.0 + t, *old[0]] for t in range(AHEAD)], inputs=INPUTS)

@@ -76,15 +76,6 @@ def assert_same(one, two, joint=False):
             np.testing.assert_allclose(a.covariance, b.covariance, atol=1e-8)
 
 
-def test_a_window_that_opened_before_the_last_time_is_filtered_from_there(along):
-    longer = along.extend(mrgp.Dataset([windows([1.0], width=6.0)]))
-    assert longer.counts["cells", "value"] == (3, 0)
-    low = np.array([[0.0, 0.0], [0.0, 2.0], [0.0, 1.0]])
-    support = mrgp.boxes(low, low + [[2.0, 2.0], [2.0, 2.0], [2.0, 6.0]], inputs=NAMES)
-    every = mrgp.Observations(support, truth(low + 1.0), name="cells")
-    assert_same(longer, along.condition(mrgp.Dataset([sites(range(4), missing=[3]), every])))
-
-
 def test_one_hour_after_another_is_all_at_once(along):
     hour_by_hour = along
     for t in (4, 5):
@@ -128,6 +119,86 @@ def test_later_values_are_filtered_from_the_last_time_on(hourly, name, filtered_
     longer = hourly.extend(mrgp.Dataset(LATER[name]))
     monkeypatch.undo()
     assert_same(longer, hourly.condition(longer.kept_data()), joint=True)
+
+
+def always_open():
+    """Return sites and running windows of two kinds, one or the other open at every time."""
+    low = np.array([[0.0, t] for t in (0.0, 1.0, 2.0, 3.0, 4.0)])
+    means = mrgp.boxes(low, low + [2.0, 3.0], inputs=NAMES)
+    x = np.array([[[1.0, t], [1.0, t + 1.5], [1.0, t + 2.5]] for t in (0.0, 0.5, 2.0, 3.5, 4.0)])
+    sums = mrgp.nodes(x, np.full((5, 3), [0.5, 0.25, 0.25]), inputs=NAMES)
+    return [
+        sites(range(8), missing=[3]),
+        mrgp.Observations(means, truth(low + 1.0), name="cells"),
+        mrgp.Observations(sums, truth(x[:, 1]), name="sums"),
+    ]
+
+
+def sums(times):
+    x = np.array([[[1.0, t], [1.0, t + 1.5], [1.0, t + 2.5]] for t in times])
+    support = mrgp.nodes(x, np.full((len(x), 3), [0.5, 0.25, 0.25]), inputs=NAMES)
+    return mrgp.Observations(support, truth(x[:, 1]), name="sums")
+
+
+@pytest.fixture(scope="module")
+def running():
+    recipe = mrgp.MRGP(KERNEL + LOCAL, method="markov", bias="offset")
+    return mrgp.fit(recipe, mrgp.Dataset(always_open()), optimiser=QUICK, progress=None)
+
+
+EARLIER = {
+    "a value between": [sites([6.5])],
+    "a window that opened before the last time": [windows([6.0], width=4.0)],
+    "windows among those that are open": [windows([2.5, 5.0], width=1.5), sums([5.0, 3.0])],
+    "the first times": [sites([0.5], places=(0.7,)), windows([0.2], width=9.0)],
+    "a new site": [sites([2.0, 6.0, 9.0], places=(0.5,)), sums([6.0])],
+}
+
+
+@pytest.mark.parametrize("name", rest_thorough(EARLIER, "windows among those that are open"))
+def test_earlier_values_are_filtered_from_there_on(running, name, filtered_once, monkeypatch):
+    longer = running.extend(mrgp.Dataset(EARLIER[name]))
+    later = longer.extend(mrgp.Dataset([sites([8.0]), windows([5.5], width=3.0)]))
+    monkeypatch.undo()
+    assert_same(longer, running.condition(longer.kept_data()), joint=True)
+    assert_same(later, running.condition(later.kept_data()), joint=True)
+
+
+def test_only_what_comes_after_is_filtered_again(monkeypatch):
+    data = mrgp.Dataset([sites(range(64)), windows(range(0, 60, 2))])
+    recipe = mrgp.MRGP(KERNEL, method="markov", bias="offset")
+    fit = mrgp.fit(recipe, data, optimiser=QUICK, progress=None)
+    steps, follow = [], mrgp.gp.front._filled
+    monkeypatch.setattr(
+        mrgp.gp.front,
+        "_filled",
+        lambda course, size: steps.append(len(course.line.times)) or follow(course, size),
+    )
+    for time in (63.5, 62.5, 60.5, 40.5, 8.5):
+        fit = fit.extend(mrgp.Dataset([sites([time])]))
+    back = [64.0 - time for time in (63.5, 62.5, 60.5, 40.5, 8.5)]
+    # At most about twice as many steps as there are times since, and those that were added.
+    assert all(found <= 2 * far + 6 for found, far in zip(steps, back, strict=True)), steps
+    kept = fit.state.waypoints.step
+    assert kept[-1] == len(fit.state.line.times) - 1
+    assert np.all(np.diff(kept[kept >= 0]) > 0)
+
+
+def test_before_the_first_time_everything_is_filtered_again(running):
+    longer = running.extend(mrgp.Dataset([sites([-2.0])]))
+    assert_same(longer, running.condition(longer.kept_data()))
+
+
+def test_a_fit_through_inducing_places_goes_on_too(filtered_once, monkeypatch):
+    places = np.array([[0.0, 0.0], [0.6, 0.0], [1.3, 0.0], [2.0, 0.0]])
+    recipe = mrgp.MRGP(KERNEL + LOCAL, method="markov", inducing=places)
+    monkeypatch.undo()
+    fit = mrgp.fit(recipe, mrgp.Dataset(always_open()), optimiser=QUICK, progress=None)
+    monkeypatch.setattr("mrgp.inference.finishing.conditioned", None)
+    more = [sites([6.5, 9.0], places=(0.5, 1.0)), windows([5.5], width=4.0)]
+    longer = fit.extend(mrgp.Dataset(more))
+    monkeypatch.undo()
+    assert_same(longer, fit.condition(longer.kept_data()))
 
 
 def test_a_saved_fit_goes_on(hourly, filtered_once, tmp_path):

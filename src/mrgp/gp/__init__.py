@@ -10,7 +10,7 @@ from mrgp.gp.covariance import (
     variance,
 )
 from mrgp.gp.forms import for_each
-from mrgp.gp.front import Front
+from mrgp.gp.front import Waypoints
 from mrgp.gp.inducing import Inducing, start_locations
 from mrgp.gp.markov import Filtered, Later, Markov, Solver, refusal, states_of, work_of
 from mrgp.gp.mixtures import EntropyBound, Mixture
@@ -58,7 +58,6 @@ __all__ = [
     "EntropyBound",
     "Exact",
     "Filtered",
-    "Front",
     "Grouped",
     "Inducing",
     "Kernels",
@@ -83,6 +82,7 @@ __all__ = [
     "Solver",
     "Step",
     "Timeline",
+    "Waypoints",
     "Whitened",
     "block_information",
     "cross_covariance",

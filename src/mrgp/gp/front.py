@@ -1,21 +1,23 @@
-"""The last state of a filter, from which it goes on with later data (theory 10.6)."""
+"""What a filter believed on its way, from which it goes on with further data (theory 10.6)."""
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from mrgp._compiled import Compiled, rung
 from mrgp._types import AnyArray, Scalar, to_numpy
 from mrgp.gp.filtering import (
     Belief,
     Dynamics,
+    Seen,
+    Step,
     arrived,
+    beginning,
     emptied,
     looked_at,
     seen_of,
@@ -24,15 +26,14 @@ from mrgp.gp.filtering import (
 )
 from mrgp.gp.leaning import regression
 from mrgp.gp.smoothing import Course, Setting
-from mrgp.gp.timeline import SAME_TIME, Groups, Seats, Timeline
-from mrgp.supports import Support, distinct
+from mrgp.gp.timeline import SAME_TIME, Groups, Seats, Timeline, spaced
+from mrgp.supports import distinct
 
 
-class Front(eqx.Module):
+class Front(NamedTuple):
     """Mean and covariance of the states of all terms at the time `when`, given all data.
 
-    `seats` are the places at which each term has states. No window is open: accumulators are not
-    kept.
+    `seats` are the places at which each term has states.
 
     >>> from mrgp import points
     >>> Front(((points([[0.0]]),),), np.ones(()), np.zeros(1), np.ones((1, 1))).when.item()
@@ -44,57 +45,246 @@ class Front(eqx.Module):
     mean: Float[AnyArray, " n"]
     covariance: Float[AnyArray, "n n"]
 
+
+class Waypoints(eqx.Module):
+    """What was believed of all states of a timeline after some of its steps, the last one at least.
+
+    States are those of terms, and then accumulators. Where `step` is -1, there is nothing.
+
+    >>> Waypoints(np.array([-1, 4]), np.zeros((2, 1)), np.ones((2, 1, 1))).step.tolist()
+    [-1, 4]
+    """
+
+    step: Int[AnyArray, " k"]
+    mean: Float[AnyArray, "k n"]
+    covariance: Float[AnyArray, "k n n"]
+
     @classmethod
-    def of(cls, dynamics: Dynamics, belief: Belief, when: Any) -> "Front":
-        """Keep what is believed of the states of terms, at the end of a timeline."""
-        n = dynamics.moving
-        seats = tuple(block.groups for block in dynamics.blocks)
-        return cls(seats, when, belief.mean[:n, 0], belief.covariance[:n, :n])
+    def at_end(cls, line: Timeline, belief: Belief) -> "Waypoints":
+        """Keep the last belief alone."""
+        k, n = line.marks.shape[0], len(belief.mean)
+        return cls(
+            jnp.full(k, -1).at[-1].set(line.times.shape[0] - 1),
+            jnp.zeros((k, n)).at[-1].set(belief.mean[:, 0]),
+            jnp.zeros((k, n, n)).at[-1].set(belief.covariance),
+        )
+
+    @classmethod
+    def nowhere(cls, step: Int[Array, " k"], states: int) -> "Waypoints":
+        """Return room for beliefs."""
+        k = step.shape[0]
+        return cls(step, jnp.zeros((k, states)), jnp.zeros((k, states, states)))
+
+    def front(self, line: Timeline, functions: int) -> Front:
+        """Return what is believed of terms at the end of the timeline."""
+        n = self.mean.shape[1] - functions * len(line.slots)
+        seats = tuple(seats.groups for seats in line.seats)
+        return Front(seats, line.times[-1], self.mean[-1, :n], self.covariance[-1, :n, :n])
+
+
+def remembered(dynamics: Dynamics, seen: Seen) -> Waypoints:
+    """Filter all steps, one after another, and keep what is believed at the marks."""
+    line = dynamics.line
+    marks, count = jnp.asarray(line.marks), line.times.shape[0]
+    room = Waypoints.nowhere(marks, len(dynamics.prior))
+    steps, start = steps_of(line, seen), beginning(dynamics, seen.values.shape[2])
+    return _on_the_way(dynamics, start, steps, _places_of(marks, count), room)
+
+
+def _places_of(marks: Int[Array, " k"], count: int) -> Int[Array, " t"]:
+    """Return, for each step, at which number it is kept: the number of marks where it is not."""
+    k = marks.shape[0]
+    at = jnp.where(marks < 0, count, marks)
+    return jnp.full(count, k).at[at].set(jnp.arange(k), mode="drop")
+
+
+def _on_the_way(
+    dynamics: Dynamics, start: Belief, steps: Step, place: Int[Array, " t"], room: Waypoints
+) -> Waypoints:
+    """Follow steps from a belief, and keep those that have a place in the room."""
+
+    def step(carry: Any, given: tuple[Step, Array]) -> tuple[Any, None]:
+        (belief, mean, covariance), (one, at) = carry, given
+        found = looked_at(dynamics, arrived(dynamics, belief, one), one.seen)[0]
+        found = emptied(dynamics, found, one)
+        mean = mean.at[at].set(found.mean[:, 0], mode="drop")
+        return (found, mean, covariance.at[at].set(found.covariance, mode="drop")), None
+
+    carry = start, room.mean, room.covariance
+    (_, mean, covariance), _ = jax.lax.scan(step, carry, (steps, place))
+    return Waypoints(room.step, mean, covariance)
+
+
+class Before(NamedTuple):
+    """A timeline, what a filter kept on it, and the rows that its own have in a longer one."""
+
+    line: Timeline
+    kept: Waypoints
+    rows: Int[np.ndarray, " n"]
 
 
 def went_on(
-    front: Front, course: Course, supports: Sequence[Support], extent: Any, setting: Setting
-) -> Front | None:
-    """Return the front after later values on some supports, or None where it cannot go on.
+    before: Before, course: Course, since: float, extent: Any, setting: Setting
+) -> Waypoints | None:
+    """Return what a filter keeps on a course that has further rows, none of them before `since`.
 
-    It cannot where a value is earlier than the front, or a window opened before it, nor where
-    places that were told apart are the same by the extent of all data. The timeline of the course
-    is made here.
+    It goes on from the last belief kept before that time. None where there is none, or where places
+    that were told apart are the same by the extent of all data.
     """
-    time, when = setting[0], float(front.when)
-    line = Timeline.of(course.kernels, time, supports, np.array([when]), extent)
-    if line.times[0] < when - SAME_TIME * extent[time]:
+    line = course.line
+    number, at = _kept_before(before, line, since, SAME_TIME * extent[setting[0]])
+    seats = [_seats_in(a, b, extent) for a, b in zip(before.line.seats, line.seats, strict=True)]
+    if not len(number) or any(into is None for into in seats):
         return None
-    seats, into = [], []
-    for old, new in zip(front.seats, line.seats, strict=True):
-        both = _together(old, new, extent)
-        if both is None:
-            return None
-        seats.append(both[0])
-        into.append(both[1])
-    line = dataclasses.replace(line, seats=tuple(seats))
-    given = jax.tree.map(jnp.asarray, (front, _filled(course._replace(line=line)), tuple(into)))
+    first, end = int(at[-1]) + 1, len(line.times)
+    marks = spaced(np.append(at, np.arange(first, end)), np.asarray(line.times), len(line.marks))
+    old, new = (marks >= 0) & (marks < first), marks >= first
+    taken = np.append(number[np.searchsorted(at, np.where(old, marks, at[0]))], number[-1])
+    whens = np.asarray(before.line.times)[before.kept.step[taken]]
+    slots = _slots_in(before, line, whens)
+    carried = Carried(
+        before.kept.mean[taken],
+        before.kept.covariance[taken],
+        np.append(old, True),
+        None if _as_it_was(before.line, line, seats, slots) else tuple(seats),
+        slots,
+    )
+    size = 1 << (end - first - 1).bit_length()
+    place = np.full(size, len(marks))
+    place[marks[new] - first] = np.flatnonzero(new)
+    rest = _filled(_rest(course, first), size)
+    given = jax.tree.map(jnp.asarray, (carried, rest, place, marks))
     return to_numpy(_went_on(*given, setting, effort="least"))
 
 
-def _together(old: Groups, new: Seats, extent: Any) -> tuple[Seats, Int[np.ndarray, " j"]] | None:
-    """Return the seats of a term at old and new places, and the number of every old one there."""
-    told = distinct([*old, *new.groups], extent)
-    into = np.concatenate(told.which[: len(old)])
-    kinds = {group.pointlike for group in told.groups}
-    if len(np.unique(into)) < len(into) or {g.pointlike for g in (*old, *new.groups)} != kinds:
+def _kept_before(
+    before: Before, line: Timeline, since: float, told: float
+) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+    """Return which beliefs were kept before a time, and after which steps of a timeline they hold.
+
+    Up to there both timelines have the same times.
+    """
+    number = np.flatnonzero(before.kept.step >= 0)
+    whens = before.line.times[before.kept.step[number]]
+    early = whens < since - told
+    return number[early], np.searchsorted(line.times, whens[early] + told, side="right") - 1
+
+
+def _as_it_was(old: Timeline, new: Timeline, seats: Any, slots: Int[np.ndarray, "k s"]) -> bool:
+    """Tell whether all states are what they were, and where they were."""
+    if len(new.slots) != len(old.slots) or np.any(
+        (slots != np.arange(slots.shape[1])) & (slots >= 0)
+    ):
+        return False
+    pairs = zip(seats, new.seats, strict=True)
+    return all(np.array_equal(into, np.arange(len(now))) for into, now in pairs)
+
+
+class Carried(NamedTuple):
+    """Beliefs to be taken over, the last one to go on from: where there are any.
+
+    `seats` are the numbers that the places of each term have now, None where all is as it was; and
+    `slots` are the accumulators, -1 for those that are empty.
+    """
+
+    mean: Float[AnyArray, "k n"]
+    covariance: Float[AnyArray, "k n n"]
+    there: Any
+    seats: Any
+    slots: Int[AnyArray, "k s"]
+
+
+def _seats_in(old: Seats, new: Seats, extent: Any) -> Int[np.ndarray, " j"] | None:
+    """Return the number of every old place among new ones, None where they are not told apart."""
+    if old.leaning or new.leaning:
+        return np.arange(len(new)) if len(old) == len(new) else None
+    told = distinct([*old.groups, *new.groups], extent)
+    number = np.concatenate([*told.which, np.zeros(0, int)])
+    was, now = number[: len(old)], number[len(old) :]
+    if len(np.unique(now)) < len(now) or not set(was) <= set(now):
         return None
-    index = np.concatenate([*told.which[len(old) :], np.zeros(0, int)])
-    # Where a term is zero at every new place, there is nothing to point at.
-    index = index[new.index] if len(index) else np.zeros_like(new.index)
-    return Seats(told.groups, index, new.share), into
+    order = np.argsort(now)
+    return order[np.searchsorted(now[order], was)]
 
 
-def _filled(course: Course) -> Course:
+class Windows(NamedTuple):
+    """Accumulators of the rows of windows, and the times at which these are seen."""
+
+    row: Int[np.ndarray, " w"]
+    slot: Int[np.ndarray, " w"]
+    end: Float[np.ndarray, " w"]
+
+    @classmethod
+    def of(cls, line: Timeline) -> "Windows":
+        """Find the rows of a timeline that are read from accumulators."""
+        row = np.flatnonzero(line.slot >= 0)
+        return cls(
+            row, np.asarray(line.slot)[row], _seen_at(line)[row] if len(row) else np.zeros(0)
+        )
+
+    def next_ones(self, when: float) -> Bool[np.ndarray, " w"]:
+        """Tell which are the first of their accumulators that are seen after a time."""
+        later = self.end > when
+        soonest = np.full(1 + self.slot.max(initial=-1), np.inf)
+        np.minimum.at(soonest, self.slot[later], self.end[later])
+        return later & (self.end == soonest[self.slot])
+
+
+def _slots_in(
+    before: Before, line: Timeline, whens: Float[np.ndarray, " k"]
+) -> Int[np.ndarray, "k s"]:
+    """Return the old accumulator of each, at some times; -1 where no window of it is open.
+
+    A window is open where it is the next one of its accumulator to be seen, before and now: those
+    that open later empty theirs, or find it empty.
+    """
+    old, new = Windows.of(before.line), Windows.of(line)
+    found = np.full((len(whens), len(line.slots)), -1)
+    for k, when in enumerate(whens):
+        ours, now = old.next_ones(when), new.next_ones(when)
+        place = dict(zip(new.row[now].tolist(), new.slot[now].tolist(), strict=True))
+        for row, slot in zip(before.rows[old.row[ours]].tolist(), old.slot[ours], strict=True):
+            if row in place:
+                found[k, place[row]] = slot
+    return found
+
+
+def _seen_at(line: Timeline) -> Float[np.ndarray, " n"]:
+    """Return the time at which every row is seen."""
+    found = np.zeros(line.count)
+    step, column = np.nonzero(line.rows < line.count)
+    found[line.rows[step, column]] = line.times[step]
+    return found
+
+
+def _rest(course: Course, first: int) -> Course:
+    """Return what comes after the first steps of a course."""
+    line, rows = course.line, course.line.rows[first:]
+    there = rows < line.count
+    used, number = np.unique(rows[there], return_inverse=True)
+    own = np.full(rows.shape, len(used))
+    own[there] = number
+    lengths, gap = np.unique(line.gap[first:], return_inverse=True)
+    rest = dataclasses.replace(
+        line,
+        place=line.place[used],
+        slot=line.slot[used],
+        scale=line.scale[used],
+        times=line.times[first:],
+        gaps=line.gaps[lengths],
+        gap=gap,
+        rows=own,
+        keep=None if line.keep is None else line.keep[first:],
+        jump=None if line.jump is None else line.jump[first:],
+    )
+    seen = (x[used] for x in (course.ratios, course.noise, course.residual))
+    return Course(course.kernels, rest, *seen)
+
+
+def _filled(course: Course, more: int) -> Course:
     """Fill all up to sizes for which code is compiled: what is added changes nothing."""
     line, count = course.line, course.line.count
-    steps, width = line.rows.shape
-    rows, more, wide = rung(count), 1 << (steps - 1).bit_length(), rung(width)
+    rows, wide = rung(max(count, 1)), rung(line.rows.shape[1])
 
     def longer(x: AnyArray, size: int, by: Any = 0) -> np.ndarray:
         x = np.asarray(x)
@@ -103,10 +293,13 @@ def _filled(course: Course) -> Course:
     seen = np.where(np.asarray(line.rows) < count, line.rows, rows)
     seen = longer(longer(seen.T, wide, rows).T, more, rows)
     there = rung(len(line.seats[0].index))
-    seats = (Seats(s.groups, longer(s.index, there), longer(s.share, there)) for s in line.seats)
+    seats = tuple(
+        dataclasses.replace(s, index=longer(s.index, there), share=longer(s.share, there))
+        for s in line.seats
+    )
     filled = dataclasses.replace(
         line,
-        seats=tuple(seats),
+        seats=seats,
         place=longer(line.place, rows),
         slot=longer(line.slot, rows, -1),
         scale=longer(line.scale, rows),
@@ -127,26 +320,33 @@ def _filled(course: Course) -> Course:
 
 @Compiled
 def _went_on(
-    front: Front, course: Course, into: tuple[Int[Array, " _"], ...], setting: Setting
-) -> Front:
+    carried: Carried,
+    course: Course,
+    place: Int[Array, " t"],
+    marks: Int[Array, " k"],
+    setting: Setting,
+) -> Waypoints:
     line = course.line
     dynamics = Dynamics.of(course.kernels, setting[0], line, setting[1])
     ratios, noise, residual = map(jnp.asarray, (course.ratios, course.noise, course.residual))
     seen = seen_of(line, sight_of(dynamics, ratios), noise, residual[:, None])
-
-    def step(belief: Belief, one: Any) -> tuple[Belief, None]:
-        found = looked_at(dynamics, arrived(dynamics, belief, one), one.seen)[0]
-        return emptied(dynamics, found, one), None
-
-    start = _carried(front, dynamics, into)
-    belief, _ = jax.lax.scan(step, start, steps_of(line, seen))
-    return Front.of(dynamics, belief, jnp.asarray(line.times)[-1])
+    mean, covariance = _taken_over(carried, dynamics)
+    room = Waypoints(marks, mean[:-1], covariance[:-1])
+    start = Belief(mean[-1][:, None], covariance[-1])
+    return _on_the_way(dynamics, start, steps_of(line, seen), place, room)
 
 
-def _carried(front: Front, dynamics: Dynamics, into: tuple[Int[Array, " _"], ...]) -> Belief:
-    """Give new places their conditional prior: what is known is spread to them, no more."""
+def _taken_over(carried: Carried, dynamics: Dynamics) -> tuple[Array, Array]:
+    """Return beliefs of all states there are now.
+
+    New places have their conditional prior: what is known is spread to them, no more.
+    """
+    there = jnp.asarray(carried.there, float)
+    mean, covariance, slots = map(jnp.asarray, (carried.mean, carried.covariance, carried.slots))
+    if carried.seats is None:
+        return there[:, None] * mean, there[:, None, None] * covariance
     spread, prior = [], []
-    for block, old in zip(dynamics.blocks, into, strict=True):
+    for block, old in zip(dynamics.blocks, carried.seats, strict=True):
         among = block.prior[old][:, old]
         if len(old) == len(block.prior):
             told = jnp.zeros_like(among)
@@ -155,8 +355,18 @@ def _carried(front: Front, dynamics: Dynamics, into: tuple[Int[Array, " _"], ...
         told = told.at[old].set(jnp.eye(len(old)))
         spread.append(jnp.kron(jnp.eye(block.space.size), told))
         prior.append(jnp.kron(block.space.stationary, among))
-    spread = jax.scipy.linalg.block_diag(*spread)
-    known = spread @ (front.covariance - jax.scipy.linalg.block_diag(*prior)) @ spread.T
-    n = dynamics.moving
-    mean = jnp.zeros((len(dynamics.prior), 1)).at[:n, 0].set(spread @ front.mean)
-    return Belief(mean, dynamics.prior.at[:n, :n].add(0.5 * (known + known.T)))
+    moving = jax.scipy.linalg.block_diag(*spread)
+    flowing = mean.shape[1] - moving.shape[1]
+    known = jax.scipy.linalg.block_diag(*prior, jnp.zeros((flowing, flowing)))
+    every = jnp.arange(flowing // dynamics.functions)
+
+    def one(mean: Array, covariance: Array, slots: Array) -> tuple[Array, Array]:
+        held = jnp.kron(
+            jnp.eye(dynamics.functions), (slots[:, None] == every[None, :]).astype(float)
+        )
+        move = jax.scipy.linalg.block_diag(moving, held)
+        more = move @ (covariance - known) @ move.T
+        return move @ mean, dynamics.prior + 0.5 * (more + more.T)
+
+    mean, covariance = jax.vmap(one)(mean, covariance, slots)
+    return there[:, None] * mean, there[:, None, None] * covariance

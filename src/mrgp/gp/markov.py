@@ -17,9 +17,9 @@ from jaxtyping import Array, Float, Int
 from mrgp import _linalg
 from mrgp._types import AnyArray
 from mrgp.gp.covariance import variance
-from mrgp.gp.filtering import Dynamics, seen_of, sight_of, whitened
+from mrgp.gp.filtering import Dynamics, Seen, seen_of, sight_of, whitened
 from mrgp.gp.forecast import forecast
-from mrgp.gp.front import Front, went_on
+from mrgp.gp.front import Before, Waypoints, remembered, went_on
 from mrgp.gp.leaning import leaning_covariance, whole
 from mrgp.gp.readings import (
     Conditioned,
@@ -31,7 +31,7 @@ from mrgp.gp.readings import (
 )
 from mrgp.gp.smoothing import Course
 from mrgp.gp.solvers import Anchored, Collapsed, Exact
-from mrgp.gp.spans import Weighed, weighed
+from mrgp.gp.spans import one_by_one, weighed
 from mrgp.gp.statespace import refused_in_time, series_error, state_space
 from mrgp.gp.sweeping import sweep
 from mrgp.gp.timeline import Groups, Timeline, extent_of, separated
@@ -67,7 +67,7 @@ class Later(NamedTuple):
 
 
 class Filtered(Conditioned):
-    """Gaussian processes given data, with the state of a filter at their last time.
+    """Gaussian processes given data, with states of a filter on its way, and at their last time.
 
     For the covariances k of the data with g = sum_q r_q L f_q, made white by the filter as the
     data are: mean k . white, variance var(g) - |k|^2.
@@ -87,7 +87,7 @@ class Filtered(Conditioned):
     noise: Float[AnyArray, " n"]
     residual: Float[AnyArray, " n"]
     line: Timeline
-    front: Front
+    waypoints: Waypoints
     time: int = eqx.field(static=True)
 
     @property
@@ -157,26 +157,29 @@ class Filtered(Conditioned):
         """
         if not later:
             return self
-        if self.line.inducing:
-            return None
-        rows = [np.broadcast_to(one.ratio, (len(one.noise), len(kernels))) for one in later]
         noise = np.concatenate([one.noise for one in later])
         residual = np.concatenate([one.residual for one in later])
-        course = Course(kernels, self.line, np.concatenate(rows), noise, residual)
-        new, setting = [one.support for one in later], (self.time, rule)
-        front = went_on(self.front, course, new, extent_of(supports), setting)
-        if front is None:
-            return None
-        ends = np.cumsum([len(anchor) for anchor in self.anchors])
-        after = np.repeat([ends[one.of] for one in later], [len(one.noise) for one in later])
-        return dataclasses.replace(
+        counts, ends = [len(one.noise) for one in later], self._ends
+        after = np.repeat([ends[one.of] for one in later], counts)
+        every = dataclasses.replace(
             self,
             anchors=tuple(supports),
             noise=np.insert(np.asarray(self.noise), after, noise),
             residual=np.insert(np.asarray(self.residual), after, residual),
-            line=Timeline.of(kernels, self.time, supports),
-            front=front,
+            line=Timeline.of(kernels, self.time, supports, inducing=self.line.inducing),
         )
+        rows = np.arange(ends[-1]) + np.searchsorted(after, np.arange(ends[-1]), side="right")
+        before = Before(self.line, self.waypoints, rows)
+        parts = (part for one in later for part in taken_apart(one.support, self.time))
+        since = min(part.start.min() for part in parts)
+        course, setting = every._course(kernels), (self.time, rule)
+        waypoints = went_on(before, course, float(since), extent_of(supports), setting)
+        return None if waypoints is None else dataclasses.replace(every, waypoints=waypoints)
+
+    @property
+    def _ends(self) -> Int[np.ndarray, " a"]:
+        """The number of rows up to the end of each source."""
+        return np.cumsum([len(anchor) for anchor in self.anchors])
 
     def _pairs(self) -> Any:
         return zip(self.anchors, map(jnp.asarray, self.ratios), strict=True)
@@ -194,7 +197,8 @@ class Filtered(Conditioned):
         It is not traced, and costs the same however much was seen.
         """
         setting = (self.time, rule)
-        return forecast(self.front, kernels, setting, np.asarray(ratio), support, joint)
+        front = self.waypoints.front(self.line, len(kernels))
+        return forecast(front, kernels, setting, np.asarray(ratio), support, joint)
 
     def sweep(
         self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
@@ -265,7 +269,8 @@ class Markov(Anchored):
     def log_evidence(self, readings: Readings) -> Float[Array, ""]:
         """Return the log evidence."""
         dynamics = Dynamics.of(self.kernels, self.time, self.line, self.rule)
-        found, left_out = self._weighed(dynamics, readings), self._left_out(dynamics, readings)
+        found = weighed(dynamics, self._seen(dynamics, readings))
+        left_out = self._left_out(dynamics, readings)
         constant = jnp.log(2.0 * jnp.pi) * len(readings)
         return -0.5 * (found.square + found.size + left_out + constant) + readings.tempering
 
@@ -284,12 +289,11 @@ class Markov(Anchored):
             total += term.coefficient * jnp.sum(left * jnp.concatenate(own) / readings.noise)
         return total
 
-    def _weighed(self, dynamics: Dynamics, readings: Readings) -> Weighed:
+    def _seen(self, dynamics: Dynamics, readings: Readings) -> Seen:
         rows = [jnp.broadcast_to(s.ratio, (len(s.y), len(s.ratio))) for s in readings.sources]
         sight = sight_of(dynamics, jnp.concatenate(rows))
         values = readings.residual[:, None]
-        seen = seen_of(self.line, sight, readings.noise, values)
-        return weighed(dynamics, seen)
+        return seen_of(self.line, sight, readings.noise, values)
 
     def condition(self, readings: Readings) -> Filtered:
         """Condition on the readings, anchored at their own supports."""
@@ -299,9 +303,12 @@ class Markov(Anchored):
         """Return the posterior, without the supports of the data."""
         ratios = tuple(jnp.asarray(source.ratio) for source in readings.sources)
         dynamics = Dynamics.of(self.kernels, self.time, self.line, self.rule)
-        belief = self._weighed(dynamics, readings).belief
-        front = Front.of(dynamics, belief, self.line.times[-1])
-        return Filtered((), ratios, readings.noise, readings.residual, self.line, front, self.time)
+        seen = self._seen(dynamics, readings)
+        if one_by_one(len(self.line.times)):
+            kept = remembered(dynamics, seen)
+        else:
+            kept = Waypoints.at_end(self.line, weighed(dynamics, seen).belief)
+        return Filtered((), ratios, readings.noise, readings.residual, self.line, kept, self.time)
 
     def posterior(
         self, known: Filtered, supports: Sequence[Support], by: Any = _linalg

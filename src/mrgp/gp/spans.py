@@ -39,10 +39,19 @@ class Weighed(NamedTuple):
     belief: Belief
 
 
+def one_by_one(steps: int) -> bool:
+    """Tell whether so many steps are taken one after another: on a processor they are.
+
+    >>> one_by_one(10)
+    True
+    """
+    return jax.default_backend() == "cpu" or steps < FEWEST
+
+
 def weighed(dynamics: Dynamics, seen: Seen) -> Weighed:
     """Filter all steps: one after another on a processor, in spans on an accelerator."""
     steps = seen.there.shape[0]
-    if jax.default_backend() == "cpu" or steps < FEWEST:
+    if one_by_one(steps):
         white, size, belief = whitened(dynamics, seen)
         return Weighed(jnp.sum(white**2), size, belief)
     return in_spans(dynamics, seen, math.isqrt(steps))

@@ -191,7 +191,7 @@ class Fit(Learned):
 
         For fits that keep their data: exact ones, dense or along time. `more` has further values
         of some of the sources, at any time and place; the result is that of `condition` on all.
-        Along time, later values are filtered from the last time on, and not those before.
+        Along time they are filtered from shortly before the earliest of them on.
 
         >>> import mrgp
         >>> def seen(x, y):

@@ -18,7 +18,7 @@ from mrgp import data, gp, inference, kernels, likelihoods, models, parameters, 
 from mrgp._drafts import draft
 from mrgp.inference import Fit
 
-SCHEMA = 8
+SCHEMA = 9
 HEADER = "header.json"
 SEAL = 64
 LARGE, MOST_GROWTH = 1 << 28, 20
