@@ -92,8 +92,9 @@ REFUSED = {
     ),
     "nodes": (
         PLACE * HOURS,
-        mrgp.Dataset([mrgp.Observations(BOTH, [1.0])]),
-        "in 1 of 1 regions the nodes differ both in place and in time; regions must be a place",
+        mrgp.Dataset([network(6), mrgp.Observations(BOTH, [1.0], name="cells")]),
+        "source 'cells', task 'value': in 1 of 1 regions the nodes differ both in place and in"
+        " time; regions must be a place",
     ),
 }
 

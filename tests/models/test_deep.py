@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import mrgp
+from mrgp.gp import Exact, Markov
+from mrgp.models.growing import Growth
 
 
 def observations(name, task="a", width=0.0, count=6):
@@ -33,6 +35,16 @@ def network(hours=150):
     x = [[float(p), float(t)] for t in range(hours) for p in range(3)]
     support = mrgp.points(x, inputs=("east", "time"))
     return mrgp.Dataset([mrgp.Observations(support, np.sin(np.arange(len(x))), name="sites")])
+
+
+@pytest.mark.parametrize(("hours", "solver"), [(150, Markov), (20, Exact)])
+def test_auto_solves_the_base_of_a_network_along_time_where_that_is_cheaper(hours, solver):
+    data, recipe = network(hours), mrgp.MRDGP(kernel_base=ALONG)
+    assert recipe.method == "auto"
+    plan = recipe.plan(data)
+    wanted = Growth.begin(recipe, plan, data).wanted(plan.branches[0])
+    built = wanted.recipe.build(wanted.data)
+    assert isinstance(built.solver, solver)
 
 
 def test_by_default_finer_supports_are_trusted_first():

@@ -1,5 +1,6 @@
 """Kernel MEETS support: covariances of aggregates, conditioning, inducing inputs."""
 
+from mrgp.gp.admission import refusal
 from mrgp.gp.chunks import map_rows, rows_at_a_time, sum_rows
 from mrgp.gp.covariance import (
     QuadratureError,
@@ -12,7 +13,7 @@ from mrgp.gp.covariance import (
 from mrgp.gp.forms import for_each
 from mrgp.gp.front import Waypoints
 from mrgp.gp.inducing import Inducing, start_locations
-from mrgp.gp.markov import Filtered, Later, Markov, Solver, refusal, states_of, work_of
+from mrgp.gp.markov import Filtered, Later, Markov, Solver, states_of, work_of
 from mrgp.gp.mixtures import EntropyBound, Mixture
 from mrgp.gp.products import (
     AtNodes,

@@ -14,7 +14,7 @@ from mrgp._types import AnyArray
 from mrgp.gp.covariance import full_covariance
 from mrgp.gp.leaning import Lean
 from mrgp.gp.statespace import CONSTANT, StateSpace, state_space
-from mrgp.gp.timeline import Groups, Timeline, separated
+from mrgp.gp.timeline import Groups, Seats, Timeline, separated
 from mrgp.kernels import Kernel
 from mrgp.supports import Rule
 
@@ -96,8 +96,8 @@ class Dynamics(NamedTuple):
     @classmethod
     def of(cls, kernels: Sequence[Kernel], time: int, line: Timeline, rule: Rule) -> "Dynamics":
         """Set up the states for kernels (bound and unwrapped), at the places of a timeline."""
-        groups, leaning = zip(*((s.groups, s.leaning) for s in line.seats), strict=True)
-        blocks = blocks_of(kernels, time, groups, rule, leaning)
+        groups = [seats.groups for seats in line.seats]
+        blocks = blocks_of(kernels, time, groups, rule, line.seats)
         slots = line.slots.shape[0]
         moves = tuple(moves_of(block.space, line.gaps, flows=slots > 0) for block in blocks)
         parts = [jnp.kron(b.space.stationary, b.prior) for b in blocks]
@@ -174,23 +174,25 @@ def blocks_of(
     time: int,
     seats: Sequence[Groups],
     rule: Rule,
-    leaning: Sequence[Groups] | None = None,
+    leaning: Sequence[Seats] | None = None,
 ) -> tuple[Block, ...]:
     """Return the states of all terms of some kernels, each at places of its own.
 
     For each of them there may be places `leaning` on those.
     """
     blocks, first, places = [], 0, iter(seats)
-    others = iter(leaning or [()] * len(seats))
+    others = iter(leaning or [None] * len(seats))
     for q, kernel in enumerate(kernels):
         for term in separated(kernel, time):
-            groups, others_here = next(places), next(others)
+            groups, other = next(places), next(others)
             space = CONSTANT if term.time is None else state_space(term.time)
             prior = jnp.ones((1, 1))
             if term.space:
                 prior = jnp.block(full_covariance(term.kernel, groups, rule))
             prior = jnp.asarray(term.coefficient) * prior
-            lean = Lean.of(term, groups, others_here, rule) if others_here else None
+            lean = None
+            if other is not None and other.leaning:
+                lean = Lean.of(term, groups, other.leaning, rule, other.own)
             blocks.append(Block(q, first, space, prior, groups, lean))
             first += blocks[-1].size
     return tuple(blocks)

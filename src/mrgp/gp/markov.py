@@ -20,7 +20,7 @@ from mrgp.gp.covariance import variance
 from mrgp.gp.filtering import Dynamics, Seen, seen_of, sight_of, whitened
 from mrgp.gp.forecast import forecast
 from mrgp.gp.front import Before, Waypoints, remembered, went_on
-from mrgp.gp.leaning import leaning_covariance, whole
+from mrgp.gp.leaning import direct, leaning_covariance, whole
 from mrgp.gp.readings import (
     Conditioned,
     Kernels,
@@ -32,12 +32,12 @@ from mrgp.gp.readings import (
 from mrgp.gp.smoothing import Course
 from mrgp.gp.solvers import Anchored, Collapsed, Exact
 from mrgp.gp.spans import one_by_one, weighed
-from mrgp.gp.statespace import refused_in_time, series_error, state_space
+from mrgp.gp.statespace import series_error, state_space
+from mrgp.gp.stretches import jointly
 from mrgp.gp.sweeping import sweep
 from mrgp.gp.timeline import Groups, Timeline, extent_of, separated
 from mrgp.gp.windows import Grouped, in_groups
 from mrgp.kernels import Kernel
-from mrgp.kernels.composed import single_kernels
 from mrgp.parameters import unwrap
 from mrgp.supports import DEFAULT_RULE, Rule, Support, taken_apart
 
@@ -136,11 +136,13 @@ class Filtered(Conditioned):
 
         `parts` are the kernels of those parts of the functions that are asked for, if not of all.
         """
-        given, inducing = parts or kernels, self.line.inducing
-        blocks = [
-            leaning_covariance(given, self.time, inducing, r, anchor, ratio, support, rule)
-            for anchor, r in zip(self.anchors, self.ratios, strict=True)
-        ]
+        given, inducing, blocks = parts or kernels, self.line.inducing, []
+        here, first = direct(kernels, self.time, self.line), 0
+        for anchor, r in zip(self.anchors, self.ratios, strict=True):
+            at = {kind: which[first : first + len(anchor)] for kind, which in here.items()}
+            pair = r, anchor, ratio, support
+            blocks.append(leaning_covariance(given, self.time, inducing, *pair, rule, at))
+            first += len(anchor)
         dynamics = Dynamics.of(kernels, self.time, self.line, rule)
         rows = [jnp.broadcast_to(r, (len(a), len(kernels))) for a, r in self._pairs()]
         sight = sight_of(dynamics, jnp.concatenate(rows))
@@ -210,6 +212,18 @@ class Filtered(Conditioned):
         """
         setting = self.time, rule
         return sweep(self._course(kernels), setting, self.anchors, np.asarray(ratio), support)
+
+    def jointly(
+        self, kernels: Kernels, ratio: Ratio, support: Support, rule: Rule = DEFAULT_RULE
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n n"]] | None:
+        """Return mean and joint covariance of more regions than there is room for at once.
+
+        None where they are fewer. It is not traced: they are gathered over stretches of time.
+        """
+        if len(support) <= self.most_nodes:
+            return None
+        given = self.anchors, np.asarray(ratio), support
+        return jointly(self._course(kernels), (self.time, rule), *given, AT_ONCE)
 
     def in_groups(self, kernels: Kernels, labels: Int[np.ndarray, " n"], rule: Rule) -> Grouped:
         """Return what data say of themselves: means, and covariances of those of one label.
@@ -379,48 +393,6 @@ Solver = Exact | Collapsed | Markov
 
 `keeps_data` says whether its posterior needs the data themselves, which a fit then keeps.
 """
-
-
-def refusal(
-    kernels: Sequence[Kernel], time: int, supports: Sequence[Support], names: Sequence[str]
-) -> str | None:
-    """Say why kernels or supports cannot be solved along time, or return None.
-
-    >>> from mrgp import RBF, points
-    >>> refusal((RBF(1.0, variance=1.0, dims=(0,)),), 0, [points([[0.0]])], ("hour",))[:33]
-    "RBF in 'hour' has no states of fi"
-    """
-    for kernel in kernels:
-        for term in kernel.sum_of_products():
-            for factor in term.factors:
-                found = _refused_factor(factor, time, names)
-                if found is not None:
-                    return found
-    for support in supports:
-        try:
-            taken_apart(support, time)
-        except ValueError as error:
-            return f"{error}; regions must be a place times an instant or a window in time"
-    return None
-
-
-def _refused_factor(factor: Any, time: int, names: Sequence[str]) -> str | None:
-    if time not in factor.dims:
-        return None
-    label = names[time]
-    if len(factor.dims) > 1:
-        inner = ", ".join(sorted({type(k).__name__ for k in single_kernels(factor.kernel)}))
-        return (
-            f"{inner} joins {label!r} with other inputs in one distance; write a product, as"
-            f" mrgp.separable({label}=mrgp.Matern32(), space=mrgp.Matern32())"
-        )
-    name = refused_in_time(factor.kernel)
-    if name is None:
-        return None
-    return (
-        f"{name} in {label!r} has no states of finite number; take Matern12, Matern32, Matern52,"
-        " Periodic, Constant, or products and sums of those"
-    )
 
 
 def states_of(

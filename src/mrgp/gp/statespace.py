@@ -180,13 +180,17 @@ def harmonic_weights(kernel: Periodic, number: int = HARMONICS) -> Float[Array, 
 def series_error(kernel: Kernel) -> float:
     """Return the largest share of variance that the series of a kernel of time leaves out.
 
+    A sum leaves out at most the share of its worst part; a product keeps what all factors keep.
+
     >>> series_error(Matern12(1.0, variance=1.0, dims=0))
     0.0
     >>> round(series_error(Periodic(24.0, lengthscale=0.3, variance=2.0, dims=0)), 4)
     0.0003
     """
-    if isinstance(kernel, Sum | Product):
+    if isinstance(kernel, Sum):
         return max(map(series_error, kernel.kernels))
+    if isinstance(kernel, Product):
+        return 1.0 - math.prod(1.0 - series_error(factor) for factor in kernel.kernels)
     if isinstance(kernel, Scale | View):
         return series_error(kernel.kernel)
     if not isinstance(kernel, Periodic):

@@ -73,7 +73,8 @@ class Seats(eqx.Module):
 
     Places that a term cannot tell apart have one state; places at which it is zero have none.
     Where there are places `leaning`, the index is one of them, and the states are those of
-    inducing places on which they lean.
+    inducing places on which they lean; `own` is the inducing place that each of them is, -1 where
+    it is none, and None where none is one.
 
     >>> from mrgp import points
     >>> seats = Seats((points([[1.0], [2.0]]),), np.array([0, 1, 0]), np.ones(3))
@@ -85,6 +86,7 @@ class Seats(eqx.Module):
     index: Int[AnyArray, " j"]
     share: Float[AnyArray, " j"]
     leaning: Groups = ()
+    own: Int[AnyArray, " p"] | None = None
 
     def __len__(self) -> int:
         return sum(map(len, self.groups))
@@ -200,10 +202,7 @@ def seats_of(
         if not all(group.pointlike[d] and d not in group.solid for d in term.white):
             continue
         if isinstance(group, Points):
-            # What the term does not see does not tell places apart.
-            seen = np.isin(np.arange(len(extent)), term.dims)
-            x = np.where(seen, np.asarray(group.x), 0.0)
-            told = distinct([Points(x, np.ones(len(group)))], extent)
+            told = distinct([_as_seen(term, group)], extent)
             found.append(told.groups[0])
             index[rows], share[rows] = kept + told.which[0], np.asarray(group.weights)
         else:
@@ -211,8 +210,28 @@ def seats_of(
             index[rows], share[rows] = kept + np.arange(len(group)), 1.0
         kept += len(found[-1])
     if inducing and seats_lean(term):
-        return Seats(inducing, index, share, tuple(found))
+        own = _inducing_ones(term, found, inducing, extent)
+        return Seats(inducing, index, share, tuple(found), own)
     return Seats(tuple(found), index, share)
+
+
+def _as_seen(term: Separated, group: Points) -> Points:
+    """Return points without what a term does not see, which does not tell them apart."""
+    seen = np.isin(np.arange(group.dimension), term.dims)
+    return Points(np.where(seen, np.asarray(group.x), 0.0), np.ones(len(group)))
+
+
+def _inducing_ones(
+    term: Separated, places: Sequence[Support], inducing: Groups, extent: Float[np.ndarray, " d"]
+) -> Int[np.ndarray, " p"] | None:
+    """Return which inducing place each place is to a term, -1 where none; None if none is any."""
+    seen = [_as_seen(term, g) if isinstance(g, Points) else g for g in inducing]
+    told = distinct([*places, *seen], extent).which
+    asked, there = (np.concatenate(w) for w in (told[: len(places)], told[len(places) :]))
+    numbers, first = np.unique(there, return_index=True)
+    at = np.minimum(np.searchsorted(numbers, asked), len(numbers) - 1)
+    own = np.where(numbers[at] == asked, first[at], -1)
+    return own if np.any(own >= 0) else None
 
 
 class _Events(NamedTuple):

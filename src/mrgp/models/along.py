@@ -46,7 +46,7 @@ def along_time(
     if count < FEWEST and not wanted:
         return None
     bare = tuple(map(unwrap, kernels))
-    reason = refusal(bare, time, [o.support for o in seen], data.inputs)
+    reason = refusal(bare, time, {o.label: o.support for o in seen}, data.inputs)
     if reason is not None:
         if not wanted:
             return None

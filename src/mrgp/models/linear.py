@@ -252,7 +252,9 @@ class LinearModel(eqx.Module, PlainModel):
         kernels, rule = model.solver.kernels, model.solver.rule
         ratio = np.asarray(model.readout.ratio(asked.source, asked.task))
         found = state.forecast(kernels, ratio, support, rule, asked.joint)
-        if found is None and not asked.joint and len(support) >= MANY:
+        if found is None and asked.joint:
+            found = state.jointly(kernels, ratio, support, rule)
+        elif found is None and len(support) >= MANY:
             found = state.sweep(kernels, ratio, support, rule)
         if found is None:
             return None
