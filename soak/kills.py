@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from outcomes import Tried, note_size
+from outcomes import LONGEST, Tried, note_size
 
 CONFIG = """
 inputs = ["lon", "lat", "time"]
@@ -52,6 +52,9 @@ WROTE = {
     "run": "results/dependent/scores.csv",
 }
 
+
+LONGEST_WHOLE, MOST_TIMES = 600.0, 5.0
+"""Seconds for a command, and how many times as long as usual a killed one may take with its end."""
 
 MOST_ATTEMPTS = 4
 """How many times more often than there are to be kills a command is started: some end before."""
@@ -108,7 +111,7 @@ class Killer:
     def whole(self, arguments):
         """Run a command to its end; return how long it took."""
         began, process = time.perf_counter(), self.start(arguments)
-        self.seen(process, 180)
+        self.seen(process, LONGEST_WHOLE)
         if process.exitcode != 0:
             raise RuntimeError(f"{arguments[0]} ended with {process.exitcode}")
         return time.perf_counter() - began
@@ -160,7 +163,7 @@ def try_command(name, count, seed):
         killer.whole(COMMANDS[name])
         usual = killer.whole([*COMMANDS[name], *(["--fresh"] if name == "run" else [])])
         right = content(out, name)
-        number = 0
+        number, longest = 0, max(LONGEST, MOST_TIMES * usual)
         while tried.inputs < count and number < MOST_ATTEMPTS * count:
             began, number = time.perf_counter(), number + 1
             fresh = ["--fresh"] if name == "run" else []
@@ -183,7 +186,7 @@ def try_command(name, count, seed):
                     tried.answer()
             except Exception:
                 tried.fail(f"kill {number} of seed {seed}: {traceback.format_exc()[-300:]}")
-            tried.timed(began)
+            tried.timed(began, longest)
             forget(name, out)
         if tried.inputs < count:
             tried.fail(f"only {tried.inputs} of {count} kills found {name} alive")

@@ -1,8 +1,5 @@
 """A fit that was killed goes on from its journal, and ends where it would have ended."""
 
-import os
-import signal
-import threading
 import time
 
 import numpy as np
@@ -113,49 +110,6 @@ def test_ctrl_c_acts_soon_in_a_stochastic_fit():
     stopped = fitted("svgp", stop)
     assert stopped.status.code == "interrupted"
     assert time.process_time() - before < 5
-
-
-class Signal:
-    """A progress object that has Ctrl-C pressed soon after some step, in the midst of what is next.
-
-    Waiting ends when the fit has: `waited` is how long that took after the signal, at most as much
-    as this process has worked.
-    """
-
-    def __init__(self, step, after):
-        self.step, self.after, self.sent = step, after, None
-
-    def start(self, title, total):
-        pass
-
-    def update(self, step, text):
-        if self.step is not None and step >= self.step:
-            self.step = None
-            threading.Timer(self.after, self.press).start()
-
-    def press(self):
-        self.sent = time.perf_counter(), time.process_time()
-        os.kill(os.getpid(), signal.SIGINT)
-
-    def finish(self, text):
-        pass
-
-    @property
-    def waited(self):
-        wall, own = self.sent
-        return min(time.perf_counter() - wall, time.process_time() - own)
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("after", [0.0, 0.11])
-def test_ctrl_c_acts_within_a_second_of_the_signal(after):
-    recipe, data = zoo.RECIPES["svgp"]
-    seen, optimiser = data(), mrgp.Adam(steps=100_000)
-    mrgp.fit(recipe, seen, optimiser=mrgp.Adam(steps=400), progress=None)
-    pressed = Signal(200, after)
-    stopped = mrgp.fit(recipe, seen, optimiser=optimiser, progress=pressed)
-    assert pressed.waited < 1.0
-    assert stopped.status.code == "interrupted"
 
 
 def test_a_journal_of_another_fit_or_a_damaged_one_is_left(tmp_path):

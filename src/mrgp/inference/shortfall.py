@@ -120,7 +120,7 @@ def _is_sparse(model: Any) -> bool:
 
 
 def _shares_errors(model: Any) -> bool:
-    return bool(getattr(getattr(model, "noise", None), "shared", False))
+    return model.linear is not None and bool(model.linear.noise.shared)
 
 
 def unexplained(short: float) -> str | None:
