@@ -253,6 +253,7 @@ def test_a_few_damaged_files_end_in_an_answer_or_a_sentence(kind, tmp_path, any_
 
 
 @pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["fit", "predict, zarr", "data", "report", "run"])
 def test_a_command_that_is_killed_leaves_what_was_there(name, any_size):
     import kills
@@ -263,6 +264,7 @@ def test_a_command_that_is_killed_leaves_what_was_there(name, any_size):
 
 
 @pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("part", ["full", "two", "read-only"])
 def test_writers_leave_what_was_there(part, any_size):
     import writers
