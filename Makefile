@@ -34,10 +34,14 @@ slow: $(VENV)/.dev
 oracles: .venv-oracles/.ready
 	.venv-oracles/bin/python -m pytest tests/oracles -c tests/oracles/pytest.ini
 
-# The tests with the newest packages that there are, by the newest Python: `make newest NEWEST=python3.14`.
-NEWEST ?= $(shell for v in 16 15 14 13 12 11; do command -v python3.$$v && break; done)
+# The tests with the newest packages that there are, by the newest Python that runs:
+# `make newest NEWEST=/path/to/python3.14`, and some of them by `TESTS="-x tests/gp"`.
+NEWEST ?= $(shell for v in 20 19 18 17 16 15 14 13 12; do \
+	for python in python3.$$v $(HOME)/.pyenv/versions/3.$$v.*/bin/python3; do \
+	if $$python -c '' 2>/dev/null; then echo $$python; exit; fi; done; done)
+TESTS ?= --numprocesses auto --maxprocesses 4 --dist worksteal
 newest: .venv-newest/.ready
-	.venv-newest/bin/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	.venv-newest/bin/python -m pytest $(TESTS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -65,16 +69,17 @@ notebooks: $(VENV)/.runtime
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
-# Try to break everything: about an hour, or two minutes. Figures go into docs/tried.md.
+# Try to break everything: about an hour, or minutes. Figures go into docs/tried.md. In parts:
+# `soak/run.py --only readers,kills`, and once all have run, `soak/run.py --page`.
 soak: $(VENV)/.dev
-	$(BIN)/python soak/run.py --page
+	$(BIN)/python soak/run.py --anew --page
 
 soak-quick: $(VENV)/.dev
 	$(BIN)/python soak/run.py --quick
 
 # Functions drawn from each model's own prior, and how often its intervals hold them.
 calibration: $(VENV)/.dev
-	$(BIN)/python soak/run.py --calibrate --page
+	$(BIN)/python soak/run.py --calibrate --anew --page
 
 clean:
 	rm -rf $(VENV) .venv-oracles .venv-newest site mrgp-demo tutorial-output
@@ -94,7 +99,9 @@ $(VENV)/.docs: $(VENV)/.runtime
 	$(PIP) --editable '.[docs]'
 	@touch $@
 
-.venv-newest/.ready: pyproject.toml
+.venv-newest/.ready: $(INPUTS)
+	@test -n "$(NEWEST)" || { echo "No Python newer than the oldest, 3.11, runs here: NEWEST=..."; exit 1; }
+	$(NEWEST) -c 'import sys; assert sys.version_info >= (3, 12), sys.version'
 	$(NEWEST) -m venv --clear .venv-newest
 	.venv-newest/bin/python -m pip --disable-pip-version-check install --quiet --upgrade \
 		--editable '.[dev,geo,io,mcmc,report,scale,sklearn]'

@@ -92,6 +92,35 @@ def values_of_csv(path, rng):
     path.write_text(",".join(f"c{i}" for i in range(columns)) + "\n" + "1\n" * 40_000)
 
 
+def rows_of_csv(path, rng):
+    """End rows with the one sign that ends lines and is no line feed."""
+    columns = 9000 + int(rng.integers(900))
+    path.write_bytes(b",".join(b"c%d" % i for i in range(columns)) + b"\r" + b"1\r" * 40_000)
+
+
+def name_of_csv(path, rng):
+    """Call a column by a name that is longer than a reader of fields takes."""
+    path.write_text("lon,lat,time,date,code,no2," + "n" * (131_073 + int(rng.integers(10**5))))
+    with path.open("a") as file:
+        file.write("\n0,51,2022-02-19,2022-02-19,KC1,3,4\n")
+
+
+def number_of_toml(path, rng):
+    """Write a whole number that takes the square of its digits."""
+    path.write_text("key = " + "9" * (5000 + int(rng.integers(10**5))) + "\n")
+
+
+def key_of_toml(path, rng):
+    """Write a key of very many parts, or a table."""
+    key = "a" + ".a" * (50_000 + int(rng.integers(10**4)))
+    path.write_text(f"[{key}]\n" if rng.integers(2) else f"{key} = 1\n")
+
+
+def word_of_toml(path, rng):
+    """Begin a table in a text, and do not end it."""
+    path.write_text('folder = """\n[' + " " * 10**6 + '\n"""\nkeys = 1\n')
+
+
 def values_of_geojson(path, rng):
     """Give one shape very many properties, which all others then have."""
     point = {"type": "Point", "coordinates": [0, 0]}
@@ -130,8 +159,9 @@ def arrays_of_journal(path, rng):
 
 
 BOMBS = {
-    "csv": (values_of_csv,),
-    "aurn": (values_of_csv,),
+    "csv": (values_of_csv, rows_of_csv, name_of_csv),
+    "aurn": (values_of_csv, rows_of_csv, name_of_csv),
+    "configuration": (number_of_toml, key_of_toml, word_of_toml),
     "parquet": (text_of_parquet, values_of_parquet),
     "netcdf-3": (values_of_netcdf_3,),
     "netcdf-4": (values_of_netcdf_4, text_of_netcdf_4),

@@ -1,7 +1,6 @@
 """Hostile data, every set by every model: a finite answer, or a sentence."""
 
 import dataclasses
-import json
 import sys
 import time
 import traceback
@@ -156,7 +155,7 @@ def main():
     warnings.simplefilter("ignore")
     name, every = sys.argv[1], int(sys.argv[2])
     chosen = dict(list(SETS.items())[::every])
-    print(json.dumps(dataclasses.asdict(try_model(name, chosen))))
+    try_model(name, chosen).say()
 
 
 if __name__ == "__main__":

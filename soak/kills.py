@@ -1,7 +1,5 @@
 """Kill commands at random moments: files stay whole, and what is started again ends the same."""
 
-import dataclasses
-import json
 import multiprocessing
 import shutil
 import sys
@@ -12,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from outcomes import Tried, note_size
+from outcomes import LONGEST, Tried, note_size
 
 CONFIG = """
 inputs = ["lon", "lat", "time"]
@@ -55,15 +53,24 @@ WROTE = {
 }
 
 
+LONGEST_WHOLE, MOST_TIMES = 600.0, 5.0
+"""Seconds for a command, and how many times as long as usual a killed one may take with its end."""
+
+MOST_ATTEMPTS = 4
+"""How many times more often than there are to be kills a command is started: some end before."""
+
+
 def work(folder, arguments):
-    """Run one command in a folder, its journal written at every step."""
+    """Run one command in a folder as the command line does, its journal written at every step."""
     import os
 
     os.chdir(folder)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    import mrgp
     from mrgp.cli import command
     from mrgp.inference import journal
 
+    mrgp.compilation_cache()
     journal.EVERY = 0.0
     sys.exit(command(arguments))
 
@@ -104,7 +111,7 @@ class Killer:
     def whole(self, arguments):
         """Run a command to its end; return how long it took."""
         began, process = time.perf_counter(), self.start(arguments)
-        self.seen(process, 180)
+        self.seen(process, LONGEST_WHOLE)
         if process.exitcode != 0:
             raise RuntimeError(f"{arguments[0]} ended with {process.exitcode}")
         return time.perf_counter() - began
@@ -138,6 +145,12 @@ def content(path, name):
     return path.read_bytes()
 
 
+def forget(name, out):
+    """Remove what a fit that was killed left to go on with."""
+    if name.startswith("fit"):
+        Path(f"{out}.journal").unlink(missing_ok=True)
+
+
 def try_command(name, count, seed):
     """Kill one command many times; after each kill, look at its file and let it end."""
     tried, rng = Tried("kills", f"mrgp {name}"), np.random.default_rng(seed)
@@ -150,10 +163,16 @@ def try_command(name, count, seed):
         killer.whole(COMMANDS[name])
         usual = killer.whole([*COMMANDS[name], *(["--fresh"] if name == "run" else [])])
         right = content(out, name)
-        for number in range(count):
-            began = time.perf_counter()
+        number, longest = 0, max(LONGEST, MOST_TIMES * usual)
+        while tried.inputs < count and number < MOST_ATTEMPTS * count:
+            began, number = time.perf_counter(), number + 1
             fresh = ["--fresh"] if name == "run" else []
-            killer.killed([*COMMANDS[name], *fresh], float(rng.uniform(0.05, usual)))
+            after = float(rng.uniform(0.05, max(0.1, usual)))
+            if not killer.killed([*COMMANDS[name], *fresh], after):
+                # It had ended by itself; the next time it takes so long is nearer.
+                usual *= 0.98
+                forget(name, out)
+                continue
             try:
                 if content(out, name) != right:
                     tried.fail(f"kill {number} of seed {seed}: the old file has changed")
@@ -167,9 +186,10 @@ def try_command(name, count, seed):
                     tried.answer()
             except Exception:
                 tried.fail(f"kill {number} of seed {seed}: {traceback.format_exc()[-300:]}")
-            tried.timed(began)
-            if name.startswith("fit"):
-                Path(f"{out}.journal").unlink(missing_ok=True)
+            tried.timed(began, longest)
+            forget(name, out)
+        if tried.inputs < count:
+            tried.fail(f"only {tried.inputs} of {count} kills found {name} alive")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return tried
@@ -177,7 +197,7 @@ def try_command(name, count, seed):
 
 def main():
     tried = try_command(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
-    print(json.dumps(dataclasses.asdict(tried)))
+    tried.say()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+import json
 import resource
+import sys
 import time
 from pathlib import Path
 
@@ -10,9 +12,11 @@ LONGEST, LARGEST = 30.0, 2e9
 """Seconds that one input may take, and bytes that a process may."""
 
 MOST_LINES, MOST_CHARACTERS = 6, 1500
-
+SAID_EVERY = 5.0
+"""Seconds after which a part says how far it is, so that what it has found is not lost with it."""
 
 seen = {"bytes": 0.0}
+said = {"at": 0.0}
 
 
 def note_size(process):
@@ -31,6 +35,15 @@ def most_bytes():
                 note_size(child)
     whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     return max(seen["bytes"], *(resource.getrusage(one).ru_maxrss * 1024.0 for one in whose))
+
+
+def fault_of(text, name=None):
+    """Return what is wrong with a sentence, if anything: no name of its file, or no end."""
+    if name is not None and name not in text:
+        return f"no name of the file in: {text[:200]}"
+    if len(text) > MOST_CHARACTERS or len(text.splitlines()) > MOST_LINES:
+        return f"too long: {text[:200]}"
+    return None
 
 
 @dataclasses.dataclass
@@ -52,12 +65,11 @@ class Tried:
 
     def tell(self, text, name=None):
         """Count a sentence; one without the name of its file, or without end, is wrong."""
-        if name is not None and name not in text:
-            self.wrong.append(f"no name of the file in: {text[:200]}")
-        elif len(text) > MOST_CHARACTERS or len(text.splitlines()) > MOST_LINES:
-            self.wrong.append(f"too long: {text[:200]}")
-        else:
+        fault = fault_of(text, name)
+        if fault is None:
             self.told += 1
+        else:
+            self.wrong.append(fault)
 
     def fail(self, text):
         self.wrong.append(text[:400])
@@ -71,9 +83,10 @@ class Tried:
             self.wrong.append(f"took {took:.0f} s")
         if self.bytes > self.before and self.bytes > LARGEST:
             self.wrong.append(f"the process has {self.bytes / 1e9:.1f} GB")
+        if time.perf_counter() - said["at"] > SAID_EVERY:
+            self.say()
 
-    @property
-    def row(self):
-        room = f"{self.bytes / 1e9:.2f} GB" if self.bytes else ""
-        numbers = [self.inputs, self.answered, self.told, len(self.wrong)]
-        return [self.what, *map("{:,}".format, numbers), f"{self.slowest:.1f} s", room]
+    def say(self):
+        """Print what is known so far as a line of JSON, past whatever takes the output."""
+        said["at"] = time.perf_counter()
+        print(json.dumps(dataclasses.asdict(self)), file=sys.__stdout__, flush=True)

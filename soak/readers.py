@@ -5,7 +5,6 @@ process is of its own: one that hangs or is killed is the finding.
 """
 
 import contextlib
-import dataclasses
 import io
 import json
 import re
@@ -23,7 +22,7 @@ import pandas as pd
 import shapely
 import xarray as xr
 from bombs import BOMBS
-from outcomes import Tried
+from outcomes import Tried, fault_of
 
 import mrgp
 from mrgp.config.checking import read_config
@@ -104,8 +103,11 @@ def with_config(keys):
     """Return a reader that goes the way of `mrgp init` and of `mrgp fit`."""
 
     def read(path):
-        with contextlib.suppress(*EXPECTED):
+        try:
             guess([path], path.parent)
+        except EXPECTED as error:
+            if (fault := fault_of(str(error), path.stem)) is not None:
+                raise AssertionError(f"what guesses: {fault}") from error
         config = path.parent / "config.toml"
         config.write_text(CONFIG.replace("FILE", path.name).replace("KEYS", keys))
         read_data(read_config(config))
@@ -137,6 +139,21 @@ SITE |= {"@DateOpened": "2000-01-01 00:00:00", "@DateClosed": "", "@SiteType": "
 def write_journal(path):
     with kept(Journal(path, "a fit", every=0.0)):
         quick_fit()
+    book = Journal(path, "a fit")
+    assert book.read()
+    read_journal.right = book.kept
+
+
+def read_journal(path):
+    """Take up a journal: all that was written, or nothing, and then a fit begins anew."""
+    book = Journal(path, "a fit")
+    if not book.read():
+        raise ValueError(f"{path.name} is left, and the fit begins anew")
+    same = [sorted(page) for page in book.kept] == [sorted(page) for page in read_journal.right]
+    for page, right in zip(book.kept, read_journal.right, strict=False):
+        same = same and all(np.array_equal(page[name], right[name]) for name in right)
+    if not same:
+        raise AssertionError("a journal says what was not written")
 
 
 def read_text_grid(path):
@@ -176,7 +193,7 @@ KINDS = {
         read_config,
     ),
     "saved fit": ("a.mrgp", lambda p: mrgp.save(quick_fit(), p), mrgp.load),
-    "journal": ("a.journal", write_journal, lambda p: Journal(p, "a fit").read()),
+    "journal": ("a.journal", write_journal, read_journal),
     "aurn": ("a.csv", write_aurn, lambda p: aurn(p, "NO2")),
     "cams": (
         "a.nc",
@@ -285,7 +302,7 @@ def main():
             tried = try_kind(kind, count, seed, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print(json.dumps(dataclasses.asdict(tried)))
+    tried.say()
 
 
 if __name__ == "__main__":

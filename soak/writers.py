@@ -1,10 +1,8 @@
 """Two writers of one file, a disk that is full, places that cannot be written."""
 
 import contextlib
-import dataclasses
 import functools
 import io
-import json
 import os
 import resource
 import shutil
@@ -130,11 +128,57 @@ def two_writers(count, seed):
     return tried
 
 
+@contextlib.contextmanager
+def small_disk(folder):
+    """Mount a small file system in memory at a folder where that is allowed; tell whether it is."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(folder)]
+    allowed = os.geteuid() == 0 and shutil.which("mount") is not None
+    if not (allowed and subprocess.run(command, capture_output=True, check=False).returncode == 0):
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@contextlib.contextmanager
+def no_room(folder, mounted):
+    """Leave no room in a folder: fill its disk, or else limit how large files may become."""
+    if mounted:
+        with (folder / "ballast").open("wb", buffering=0) as ballast:
+            for size in (1 << 20, 1 << 12):
+                with contextlib.suppress(OSError):
+                    while True:
+                        ballast.write(bytes(size))
+        try:
+            yield
+        finally:
+            (folder / "ballast").unlink()
+        return
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL, limit[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+
+
 def full_disk(_, seed):
     """Write every kind of file where there is no room for it."""
-    tried = Tried("writers", "every kind of file on a full disk")
     folder = Path(tempfile.mkdtemp())
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with small_disk(folder) as mounted:
+        how = "a file system that is full" if mounted else f"files of {SMALL} bytes at most"
+        tried = Tried("writers", f"every kind of file on a full disk ({how})")
+        write_all(tried, folder, mounted)
+    shutil.rmtree(folder)
+    shutil.rmtree(KEPT)
+    return tried
+
+
+def write_all(tried, folder, mounted):
+    """Write every kind of file over an old one, each without room."""
     KEPT.mkdir(exist_ok=True)
     mrgp.save(quick_fit(), KEPT / "known.mrgp")
     for made in (known_store, aurn_file, cams_file):
@@ -146,24 +190,19 @@ def full_disk(_, seed):
         else:
             path.write_bytes(b"old")
         old = content(path)
-        limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL, limit[1]))
         try:
-            writer(path)
+            with no_room(folder, mounted):
+                writer(path)
             tried.fail(f"{name} was written on a full disk")
         except OSError as error:
             tried.tell(str(error), name)
         except Exception as error:
             tried.fail(f"{name}: {type(error).__name__}: {error}")
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
         left = [p.name for p in folder.iterdir() if p.name.startswith(".part")]
         if content(path) != old or left:
             tried.fail(f"{name}: the old file is lost, or a draft is left: {left}")
         tried.timed(start)
-    shutil.rmtree(folder)
-    shutil.rmtree(KEPT)
-    return tried
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def read_only(_, seed):
@@ -198,7 +237,7 @@ PARTS = {"two": two_writers, "full": full_disk, "read-only": read_only}
 
 def main():
     tried = PARTS[sys.argv[1]](int(sys.argv[2]), int(sys.argv[3]))
-    print(json.dumps(dataclasses.asdict(tried)))
+    tried.say()
 
 
 if __name__ == "__main__":

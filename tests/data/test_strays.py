@@ -34,6 +34,43 @@ def test_fill_values_are_refused_with_their_rows(value):
     assert fill_values(with_value(value)).nonzero()[0].tolist() == [7]
 
 
+@pytest.mark.parametrize("code", [-99.0, -99.9, -99.99, np.float32(-99.99)])
+def test_short_codes_are_refused_where_they_are_repeated(code):
+    y = with_value(code)
+    y[[3, 11]] = code
+    with pytest.raises(ValueError, match=r"y is -99.* in rows 3, 7, 11, which looks like a fill"):
+        observed(y)
+    assert fill_values(y).nonzero()[0].tolist() == [3, 7, 11]
+    assert fill_values(np.append(np.linspace(0, 150, 18), [code, code])).sum() == 2
+
+
+def test_a_short_code_that_comes_once_is_named():
+    data = mrgp.Dataset([observed(with_value(-99.99))])
+    assert cautions_of(data) == (
+        "source 'a', task 'value': y is -99.99 in row 7, apart from all others. If it stands for a"
+        " missing value, give NaN.",
+    )
+    assert cautions_of(mrgp.Dataset([observed(Y)])) == ()
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.tile([-9.9, 3.0, 12.5, -4.0], 5),
+        np.tile([-9.9, 20.0], 10),
+        np.tile([-99.0, -60.0, 40.0, 12.0], 5),
+        np.tile([-99.0, -98.5, -100.2, -97.0], 5),
+        np.tile([-99.99, -7.0, -120.0, -50.0], 5),
+        np.array([-99.0, -99.0, 3.0]),
+        np.append(np.linspace(0.0, 150.0, 19), -98.0),
+        np.log(np.linspace(1e-40, 1.0, 20)),
+    ],
+    ids=["cold", "a cold one", "profits", "longitudes", "depths", "few", "no code", "logs"],
+)
+def test_negative_values_of_their_own_kind_are_no_codes(y):
+    assert not fill_values(y).any()
+
+
 @pytest.mark.parametrize(
     "y",
     [
@@ -62,9 +99,34 @@ def test_values_a_thousand_spreads_apart_are_named():
     assert far_values(with_value(1e15)).nonzero()[0].tolist() == [7]
     assert not far_values(with_value(100)).any()
     assert not far_values(np.array([0.0, 0.0, 0.0, 0.0, 5.0])).any()
+    zeros = np.zeros(20)
+    zeros[[4, 9]] = 1e15
+    assert far_values(zeros).nonzero()[0].tolist() == [4, 9]
+    half = np.where(np.arange(20) % 2, 1e15, Y)
+    half[3] = np.nan
+    assert far_values(half).nonzero()[0].tolist() == [1, *range(5, 20, 2)]
+    assert far_values(np.array([3.0, 3.0, 3.0, 3.0, 1e15])).nonzero()[0].tolist() == [4]
     data = mrgp.Dataset([observed(with_value(1e15))])
     with pytest.warns(UserWarning, match=r"'a', task 'value': y is 1e\+15 in row 7, over 1000"):
         mrgp.fit(mrgp.MRGP(), data, optimiser=QUICK)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.where(X[:, 0] > 9, 1e3, 0.0),
+        np.where(X[:, 0] > 5, 2e15 + 1e14 * X[:, 0], 0.0),
+        1e9 + Y,
+        np.append(np.zeros(19), 5e3),
+        10.0 ** np.linspace(-3, 3, 20),
+        np.exp(3 * np.random.default_rng(0).standard_normal(200)),
+        np.full(20, 3.0),
+        np.array([0.0, 0.0, 0.0, 0.0, np.nan]),
+    ],
+    ids=["a step", "columns", "a level", "a count", "decades", "skewed", "constant", "zeros"],
+)
+def test_values_of_wide_kinds_are_not_far(y):
+    assert not far_values(y).any()
 
 
 def test_sources_on_other_scales_are_named():

@@ -13,10 +13,12 @@ import zarr
 from mrgp.cli import command
 from mrgp.config.checking import read_config
 from mrgp.config.schema import ConfigError
+from mrgp.datasets import aurn
 from mrgp.io import files, probing
 from mrgp.io.files import read_frame, read_grid
 from mrgp.io.queries import _dates, _numbers
 
+SOURCE = '[sources.a]\nfile = "a.csv"\ntask = "no2"\n'
 FRAME = pd.DataFrame({"lon": np.arange(50.0), "no2": np.arange(50.0) / 7})
 
 
@@ -65,6 +67,64 @@ def test_a_configuration_nested_without_end_is_named(tmp_path):
     path.write_text("a = " + "[" * 100_000)
     with pytest.raises(ConfigError, match=r"a.toml is not a configuration: it is nested too deep"):
         read_config(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("key = " + "9" * 5000, r"it has a number of thousands of digits"),
+        ("a" + ".a" * 40 + " = 1", r"line 1: a key has over 30 dots"),
+        ("\n[b" + ' . "c"' * 40 + "]", r"line 2: a key has over 30 dots"),
+        ("# " + "x" * (1 << 20), r"it has over 1,048,576 bytes"),
+        ("k" * 10_000 + " = 1", r"there is no key 'k{80}\.\.\.'"),
+        (SOURCE + "[model]\nrecipe = 0x" + "f" * 5000, r"got a number of thousands of"),
+    ],
+    ids=["digits", "dots", "dots of a table", "bytes", "name", "number repeated"],
+)
+def test_a_configuration_beyond_all_bounds_is_named(text, told, tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=rf"a\.toml.*{told}") as raised:
+        read_config(path)
+    assert len(str(raised.value)) < 500
+
+
+def test_dots_within_a_configuration_are_no_keys(tmp_path):
+    path = tmp_path / "a.toml"
+    dots = "... " + "a.b " * 40 + "1.5, " * 40
+    path.write_text(f'# {dots}\nfolder = "{dots}"\n[sources]\na.b.c.d = 1\n')
+    with pytest.raises(ConfigError, match=r"line 4: there is no key 'sources.a.b'"):
+        read_config(path)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_rows_are_counted_whatever_ends_them(end, tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    path.write_bytes(("a,b" + end + ("1,2" + end) * 5).encode())
+    monkeypatch.setenv(probing.VARIABLE, "12")
+    assert len(read_frame(path)) == 5
+    monkeypatch.setenv(probing.VARIABLE, "11")
+    with pytest.raises(ConfigError, match=r"a.csv: it says that it has 12 values, and 11 are"):
+        read_frame(path)
+
+
+def test_an_end_of_a_line_between_two_parts_is_one(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    first = b"n" * ((1 << 20) - 1)
+    path.write_bytes(first + b"\r\n1\r\n")
+    monkeypatch.setenv(probing.VARIABLE, "2")
+    files.check_table(path, 1)
+    monkeypatch.setenv(probing.VARIABLE, "1")
+    with pytest.raises(ValueError, match="has 2 values"):
+        files.check_table(path, 1)
+
+
+@pytest.mark.parametrize("read", [read_frame, lambda path: aurn(path, "NO2")], ids=["csv", "aurn"])
+def test_a_name_that_is_too_long_for_a_field_is_told_with_its_file(read, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("no2," + "x" * 140_000 + "\n1,2\n")
+    with pytest.raises(ValueError, match=r"a\.csv.*field larger than field limit \(131072\)"):
+        read(path)
 
 
 def test_a_last_line_without_its_end_is_named(tmp_path):

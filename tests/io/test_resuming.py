@@ -1,6 +1,8 @@
 """`mrgp fit`: what cannot be written is known first, and what was stopped goes on."""
 
 import json
+import re
+import signal
 import subprocess
 import sys
 import time
@@ -83,6 +85,53 @@ def test_a_fit_that_was_killed_goes_on_and_ends_the_same(workplace, monkeypatch,
     (workplace / "fit.mrgp.journal").write_text("of another")
     command(["fit", "city.toml", "--json"])
     assert "has a fit that was stopped; --resume would go on" in capsys.readouterr().err
+
+
+SLOWLY = """
+import sys, time, mrgp
+from mrgp.cli import command
+from mrgp.inference import journal, lbfgs
+
+mrgp.compilation_cache()
+journal.EVERY = 0.0
+measure = lbfgs._Search.measure
+
+def slowly(self, x):
+    time.sleep(0.05)
+    return measure(self, x)
+
+lbfgs._Search.measure = slowly
+sys.exit(command(["fit", "city.toml", "--quiet", *sys.argv[1:]]))
+"""
+
+
+@pytest.mark.thorough
+def test_kill_9_of_a_fit_loses_nothing_that_its_journal_has(workplace):
+    """The process is killed in earnest, at several moments of one fit, and goes on each time."""
+    text = (workplace / "city.toml").read_text()
+    (workplace / "city.toml").write_text(re.sub(r"max_steps = \d+", "max_steps = 25", text))
+    begun = [sys.executable, "-W", "ignore", "-c", SLOWLY]
+    subprocess.run([*begun, "-o", "whole.mrgp"], cwd=workplace, check=True)
+    sizes, kept = [], workplace / "fit.mrgp.journal"
+    for _ in range(3):
+        process = subprocess.Popen([*begun, "--resume"], cwd=workplace)
+        before = kept.stat().st_size if kept.exists() else 0
+        while process.poll() is None and not (kept.exists() and kept.stat().st_size > before):
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        if process.wait() == 0:
+            break
+        assert process.returncode == -signal.SIGKILL
+        assert not (workplace / "fit.mrgp").exists()
+        sizes.append(kept.stat().st_size)
+    assert sizes == sorted(sizes)
+    assert len(sizes) > 1
+    subprocess.run([*begun, "--resume"], cwd=workplace, check=True)
+    whole, found = mrgp.load(workplace / "whole.mrgp"), mrgp.load(workplace / "fit.mrgp")
+    np.testing.assert_array_equal(whole.history, found.history)
+    for name, value in whole.parameters().items():
+        np.testing.assert_array_equal(value, found.parameters()[name])
+    assert not kept.exists()
 
 
 def test_a_fit_that_ran_out_of_steps_goes_on_from_its_file(workplace, capsys):

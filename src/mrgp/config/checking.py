@@ -1,7 +1,6 @@
 """Read a configuration, and say where in its text something is wrong."""
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from mrgp.config.described import Described
 from mrgp.config.names import did_you_mean, listed
 from mrgp.config.schema import Config, ConfigError, Covariate, Source
+from mrgp.config.text import read_toml
 
 WORDS = {
     "string_type": "must be text in quotes",
@@ -31,7 +31,10 @@ WORDS = {
     "literal_error": "must be {expected}",
     "too_short": "needs one at least",
 }
-LINE = re.compile(r'\s*(?:\[\s*(?P<table>[^\]]+?)\s*\]|(?P<key>"[^"]*"|[\w.-]+)\s*=)')
+LINE = re.compile(r'\s*(?:\[(?P<table>[^\]]+)\]|(?P<key>"[^"]*"|[\w.-]+)\s*=)')
+SHOWN = 80
+"""How many characters of a key or a value a sentence repeats."""
+
 CALLED = re.compile(r"(\w+)\.__init__\(\) got an unexpected keyword argument ('\w+')")
 
 
@@ -45,16 +48,9 @@ def read_config(path: Path) -> Config:
             f"{path} is no configuration, which ends in .toml. `mrgp init {path}` writes one."
         )
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        content: dict[str, Any] = tomllib.loads(text)
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path} is no text in UTF-8, as a configuration is.") from None
-    except RecursionError:
-        raise ConfigError(f"{path} is not a configuration: it is nested too deep.") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(
-            f"{path} is not valid TOML: {error}. Text stands in quotes, tables as [name]."
-        ) from None
+        text, content = read_toml(path)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
     try:
         config = Config.model_validate(content)
     except ValidationError as error:
@@ -71,7 +67,7 @@ def _explain(path: Path, text: str, content: dict[str, Any], error: ValidationEr
     problem, loc = max(problems, key=lambda p: (_plainness(p[0]), len(p[1])))
     line = _line(text, loc)
     where = f"{path}, line {line}" if line else str(path)
-    key = ".".join(loc)
+    key = _short(".".join(loc))
     if problem["type"] == "extra_forbidden":
         known = _known(loc)
         hint = did_you_mean(loc[-1], known) or f" Known are {listed(known, 30)}."
@@ -96,8 +92,20 @@ def _reason(problem: Any) -> str:
     hint = ""
     if problem["type"] == "literal_error" and isinstance(given, str):
         hint = did_you_mean(given, re.findall(r"'([^']*)'", context["expected"]))
-    shown = "a table" if isinstance(given, dict) else repr(given)
+    shown = "a table" if isinstance(given, dict) else _repeated(given)
     return f"{template.format(**context)}; got {shown}.{hint}"
+
+
+def _repeated(given: Any) -> str:
+    try:
+        return _short(repr(given))
+    except ValueError:
+        # Python writes no whole number of very many digits.
+        return "a number of thousands of digits"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def _keys(content: Any, problem: Any) -> list[str]:
@@ -127,7 +135,7 @@ def _line(text: str, loc: list[str]) -> int | None:
         found = LINE.match(line)
         if found is None:
             continue
-        keys = (found["table"] or found["key"]).replace('"', "").split(".")
+        keys = (found["table"] or found["key"]).strip().replace('"', "").split(".")
         table = keys if found["table"] else table
         keys = table if found["table"] else [*table, *keys]
         shared = min(len(keys), len(loc))

@@ -7,7 +7,7 @@ import numpy as np
 from mrgp.data.dataset import Dataset
 from mrgp.data.harmony import NARROW, share_off
 from mrgp.data.observations import Observations
-from mrgp.data.strays import far_values, shown_rows, still_runs
+from mrgp.data.strays import far_values, short_codes, shown_rows, still_runs
 from mrgp.supports import bounds_of, place_in_words
 
 OTHER_SCALE = 100.0
@@ -31,7 +31,7 @@ def cautions_of(data: Dataset) -> tuple[str, ...]:
     >>> cautions_of(Dataset([good])), len(cautions_of(Dataset([good, slip])))
     ((), 1)
     """
-    far = (doubt(observed) for observed in data for doubt in (far_apart, stands_still))
+    far = (doubt(observed) for observed in data for doubt in DOUBTS)
     pairs = list(itertools.combinations(data, 2))
     scales = (other_scale(*pair) for pair in pairs)
     reaches = (other_reach(*pair) for pair in pairs)
@@ -84,6 +84,23 @@ def far_apart(observed: Observations) -> str | None:
         f"{observed.label}: y is {observed.y[np.argmax(far)]:.6g} in {shown_rows(far)}, over"
         " 1000 spreads from the others. Look at what was measured there, or give NaN: one such"
         " value can bend a whole fit."
+    )
+
+
+def may_be_missing(observed: Observations) -> str | None:
+    """Name a value such as -99 that stands apart from the others as a code for a missing one does.
+
+    >>> import mrgp
+    >>> x = np.arange(5.0)[:, None]
+    >>> may_be_missing(mrgp.Observations(mrgp.points(x), [15.0, 25.0, -99.0, 20.0, 18.0], name="a"))
+    "source 'a', task 'value': y is -99 in row 2, apart from all others. ..."
+    """
+    codes = short_codes(observed.y)
+    if not codes.any() or observed.likelihood.domain != "real":
+        return None
+    return (
+        f"{observed.label}: y is {observed.y[np.argmax(codes)]:.6g} in {shown_rows(codes)}, apart"
+        " from all others. If it stands for a missing value, give NaN."
     )
 
 
@@ -211,6 +228,10 @@ def cells_alike(observed: Observations) -> str | None:
                 " learned. Look for an end or a width in other units."
             )
     return None
+
+
+DOUBTS = (far_apart, may_be_missing, stands_still)
+"""What is asked of each source alone."""
 
 
 def _width(observed: Observations) -> np.ndarray:

@@ -7,7 +7,11 @@ from jaxtyping import Bool, Float, Int
 
 LARGEST = 1e100
 CODES = (-999.0, -999.9, -9999.0, -9999.9, -99999.0, -999999.0, 9999.0, 99999.0, 999999.0)
+CODES += (-999.25, -999.99, -9999.99)
 CODES += (-32767.0, -32768.0, 32767.0, 65535.0, -2147483647.0, -2147483648.0, 2147483647.0)
+SHORT = (-99.0, -99.9, -99.99)
+"""Codes that a quantity may well reach: they are codes where they come time and again."""
+
 NETCDF = 9.969209968386869e36
 """The value that NetCDF's libraries put where nothing was written."""
 
@@ -27,7 +31,7 @@ def fill_values(y: Values) -> Rows:
 
     A code stands apart where it is farther from all others than they are from one another and from
     zero, or negative where no other is. NetCDF's own value, and what no quantity reaches, always
-    is one.
+    is one; -99 and its like are where they are repeated.
 
     >>> fill_values(np.array([3.0, -9999.0, 5.0])), fill_values(np.array([-9000.0, -9999.0]))
     (array([False,  True, False]), array([False, False]))
@@ -39,9 +43,31 @@ def fill_values(y: Values) -> Rows:
         return never
     low, high = others.min(), others.max()
     gap = np.maximum(low - y, y - high)
-    apart = (gap > max(high - low, high, -low)) | ((y < 0) & (low >= 0))
+    apart = _apart(y, others)
     # What is huge may be the tail of much that is large.
-    return never | (suspects & apart & ((np.abs(y) <= HUGE) | (gap > FAR * (high - low))))
+    found = never | (suspects & apart & ((np.abs(y) <= HUGE) | (gap > FAR * (high - low))))
+    short = short_codes(np.where(found, np.nan, y))
+    return found | (short & np.isin(y, [v for v in set(y[short].tolist()) if np.sum(y == v) > 1]))
+
+
+def short_codes(y: Values) -> Rows:
+    """Tell which values are such as -99, and stand apart from the others as codes do.
+
+    >>> short_codes(np.array([15.0, 25.0, -99.0, 20.0, 18.0]))
+    array([False, False,  True, False, False])
+    """
+    suspects = _is_one_of(y, SHORT)
+    others = y[~suspects & ~np.isnan(y)]
+    if len(others) < FEWEST:
+        return np.zeros(y.shape, bool)
+    return suspects & _apart(y, others)
+
+
+def _apart(y: Values, others: Float[np.ndarray, " m"]) -> Rows:
+    """Tell which values are as far from all others as codes are."""
+    low, high = others.min(), others.max()
+    gap = np.maximum(low - y, y - high)
+    return (gap > max(high - low, high, -low)) | ((y < 0) & (low >= 0))
 
 
 def far_values(y: Values) -> Rows:
@@ -60,7 +86,24 @@ def far_values(y: Values) -> Rows:
         # More than half are one value: the others' own distance is the scale.
         others = np.abs(seen - middle)[seen != middle]
         spread = np.median(others) if len(others) else np.inf
-    return away > FAR * spread
+    return (away > FAR * spread) | _beyond_a_gap(y, seen)
+
+
+def _beyond_a_gap(y: Values, seen: Float[np.ndarray, " m"]) -> Rows:
+    """Tell which values lie behind a gap of a thousand times all that is nearer to zero.
+
+    They are half of all at most, and few where all others are zero, which has no scale.
+    """
+    ordered = np.sort(seen)
+    gaps = np.diff(ordered)
+    at = int(np.argmax(gaps))
+    parts = (ordered[: at + 1], ordered[at + 1 :])
+    near, far = sorted(parts, key=lambda part: np.abs(part).max())
+    scale = 2.0 * np.abs(near).max() or FAR
+    most = len(seen) / 2 if near.any() else FEWEST
+    if gaps[at] <= FAR * scale or len(far) > most:
+        return np.zeros(y.shape, bool)
+    return (far.min() <= y) & (y <= far.max())
 
 
 def shown_rows(rows: Rows, first: int = 0, noun: str = "row") -> str:

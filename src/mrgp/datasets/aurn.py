@@ -89,7 +89,12 @@ def _check_whole(text: str, given: Any) -> None:
         check_values(len(lines) * lines[0].count(","), len(text))
     except ValueError as error:
         raise ValueError(f"{WHERE}: {_named(given)}: {error}.") from None
-    first, last = (len(next(csv.reader([line]))) for line in (lines[0], lines[-1]))
+    try:
+        first, last = (len(next(csv.reader([line]))) for line in (lines[0], lines[-1]))
+    except csv.Error as error:
+        raise ValueError(
+            f"{WHERE}: {_named(given)} is not a CSV file: {error}. Download it again."
+        ) from None
     if last < first:
         raise ValueError(
             f"{WHERE}: {_named(given)} is cut short: its last row has {last} fields, its first"

@@ -1,7 +1,6 @@
 """What an experiment folder says: data, models and variants, from its TOML."""
 
 import contextlib
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -9,6 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from mrgp import datasets
+from mrgp.config.text import read_toml
 from mrgp.experiments.metering import Cost
 from mrgp.experiments.rivals import ExperimentError, ModelSpec
 
@@ -239,10 +239,11 @@ def find(name: str) -> Experiment:
 def read(folder: Path) -> Experiment:
     """Read and check an experiment folder."""
     try:
-        content = tomllib.loads((folder / FILE).read_text())
+        _, content = read_toml(folder / FILE)
+    except ValueError as error:
+        raise ExperimentError(str(error)) from None
+    try:
         return Experiment.model_validate(content)
-    except tomllib.TOMLDecodeError as error:
-        raise ExperimentError(f"{folder / FILE} is not valid TOML: {error}.") from None
     except ValidationError as error:
         first = error.errors()[0]
         places = [str(folder / FILE), ".".join(str(part) for part in first["loc"])]

@@ -9,7 +9,14 @@ from mrgp.inference.fits import Fit, FitError, checksum_of, counts_of
 from mrgp.inference.lbfgs import LBFGS
 from mrgp.inference.loop import Optimum, Status
 from mrgp.inference.problem import Problem
-from mrgp.inference.shortfall import SEVERE, SLIGHT, shortfall, unexplained
+from mrgp.inference.shortfall import (
+    SEVERE,
+    SLIGHT,
+    below_jitter,
+    missed_row,
+    shortfall,
+    unexplained,
+)
 from mrgp.inference.stochastic import Adam
 from mrgp.models import conditioned
 from mrgp.models.contract import State
@@ -32,6 +39,9 @@ def finished(
     short = shortfall(model, problem.weights, optimum.history, problem.seen)
     if status.ok and short > SEVERE:
         status = Status("failed", str(unexplained(short)))
+    falls = [unexplained(short)] if short > SLIGHT else []
+    if status.ok and not falls:
+        falls = [missed_row(model, state, problem), below_jitter(model, problem)]
     if throw and not status.ok:
         raise FitError(_diagnosis(problem.seen, status))
     linear, records = model.linear, None
@@ -61,7 +71,7 @@ def finished(
         likelihoods={o.process: o.likelihood for o in data},
         spaces=data.spaces,
         exposed=tuple(o.process for o in data if o.exposure is not None),
-        doubts=cautions_of(data) + (() if short <= SLIGHT else (str(unexplained(short)),)),
+        doubts=cautions_of(data) + tuple(text for text in falls if text is not None),
         unitless=tuple(o.process for o in data if o.units is None),
     )
 

@@ -16,6 +16,7 @@ from mrgp.inference.loop import Optimum
 from mrgp.inference.part_by_part import fit_parts
 from mrgp.inference.problem import Problem
 from mrgp.inference.progress import Progress, Silent, as_progress
+from mrgp.inference.room import CONDITIONED, check_room
 from mrgp.inference.settling import with_settled
 from mrgp.inference.stages import fit_blocks, optimise_blocks
 from mrgp.inference.stochastic import Adam
@@ -108,6 +109,7 @@ def _with_data(fit: Fit, data: Dataset, go_on: bool = False) -> Fit:
     """Return the parameters of a fit with other data, whose first rows may be its own."""
     require_in_memory(data)
     problem = fit.problem(data)
+    check_room(fit.model, problem.count, "posterior", CONDITIONED)
     model = conditioned_model(problem, fit.model)
     linear = model.linear if go_on else None
     state = None if linear is None else linear.extended(fit.state, problem.records)

@@ -35,7 +35,7 @@ def fit_whole(
 ) -> Fit:
     """Fit a model by L-BFGS, or by Adam where its bound is a sum over rows."""
     target = problem.objective()
-    check_room(target)
+    check_room(target.frozen, target.count)
     settings = optimiser or (Adam() if target.has_q else LBFGS())
     return finished(problem, optimise_whole(target, problem, settings, progress), settings, throw)
 
@@ -136,5 +136,6 @@ def resumed(
     settings, training, seed = going_on(fit, optimiser)
     problem = dataclasses.replace(problem, key=seed)
     target = problem.objective(with_start_q(fit))
+    check_room(target.frozen, target.count)
     optimum = optimise(target, problem, settings, progress, training)
     return finished(dataclasses.replace(problem, key=fit.key), optimum, settings, throw)

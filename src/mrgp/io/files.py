@@ -193,7 +193,10 @@ def _read_csv(path: Path) -> Any:
     if not isinstance(frame.index, pd.RangeIndex):
         raise ConfigError(f"rows have more fields than the {frame.shape[1]} names above. {UNEVEN}")
     _note_open_end(path)
-    names = next(csv.reader([head], delimiter=separator, skipinitialspace=True))
+    try:
+        names = next(csv.reader([head], delimiter=separator, skipinitialspace=True))
+    except csv.Error as error:
+        raise ConfigError(f"its first line has no names of columns: {error}") from None
     if len(names) == frame.shape[1]:
         frame.columns = [n.strip() or old for n, old in zip(names, frame.columns, strict=True)]
     return frame
@@ -201,8 +204,12 @@ def _read_csv(path: Path) -> Any:
 
 def check_table(path: Path, columns: int) -> None:
     """Refuse a text of few bytes and very many values: short rows are filled up."""
+    lines, last = 0, b""
     with path.open("rb") as file:
-        lines = sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b""))
+        for part in iter(lambda: file.read(1 << 20), b""):
+            # Lines end with \n, \r or both.
+            lines += part.count(b"\n") + part.count(b"\r") - (last + part).count(b"\r\n")
+            last = part[-1:]
     check_values(lines * columns, size_of(path))
 
 
