@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mrgp
-from mrgp.inference.shortfall import missed_row
+from mrgp.inference.shortfall import SLIGHT, away, missed_row, shortfall
 
 X = np.sort(np.random.default_rng(0).uniform(0, 10, (120, 1)), 0)
 Y = 10 * np.sin(X[:, 0]) + 3 * np.sin(5 * X[:, 0])
@@ -89,7 +89,7 @@ def test_a_row_that_a_network_misses_is_named():
     recipe = mrgp.MRGPRN(latents=1, inducing_f=12, inducing_w=4)
     few = mrgp.LBFGS(max_steps=10, starts=1, candidates=0)
     fit = mrgp.fit(recipe, mrgp.Dataset([seen]), optimiser=few, progress=None, throw=False)
-    told = missed_row(fit.model, fit.state, fit.problem(mrgp.Dataset([seen])))
+    told = missed_row(away(fit.model, fit.state, fit.problem(mrgp.Dataset([seen]))))
     assert "'value': row 50" in told
 
 
@@ -101,6 +101,17 @@ def test_a_row_that_a_network_misses_is_named():
 def test_rows_that_are_followed_are_not_named(y, noise):
     fit = mrgp.fit(sparse("collapsed"), smooth(y, noise), progress=None)
     assert not any("the sparse fit" in words for words in fit.doubts)
+
+
+def test_values_that_a_prior_holds_little_of_are_followed_all_the_same():
+    far = mrgp.Observations(mrgp.points(MANY[::8]), 15.0 + NOISY[::8], noise_variance=0.01)
+    kernel = mrgp.RBF(mrgp.fixed(0.6), variance=mrgp.fixed(1.0))
+    recipe = mrgp.MRGP(kernel, method="collapsed", inducing=40, mean="zero")
+    fit = mrgp.fit(recipe, mrgp.Dataset([far]), progress=None)
+    assert shortfall(fit.model, fit.weights, fit.history, mrgp.Dataset([far])) > SLIGHT
+    found = mrgp.predict(fit, mrgp.points(MANY[::8]))
+    assert np.sqrt(np.mean((found.mean - far.y) ** 2)) < 0.2
+    assert not any("the sparse fit explains" in words for words in fit.doubts)
 
 
 def test_an_exact_fit_names_no_row():

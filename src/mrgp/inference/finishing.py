@@ -12,7 +12,9 @@ from mrgp.inference.problem import Problem
 from mrgp.inference.shortfall import (
     SEVERE,
     SLIGHT,
+    away,
     below_jitter,
+    is_near,
     missed_row,
     shortfall,
     unexplained,
@@ -36,12 +38,14 @@ def finished(
     model, data, status = to_numpy(optimum.model), problem.data, optimum.status
     if status.ok and not all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(state)):
         status = Status("failed", "the posterior is not finite")
+    far = away(model, state, problem) if status.ok else []
     short = shortfall(model, problem.weights, optimum.history, problem.seen)
+    short = 0.0 if is_near(far) else short
     if status.ok and short > SEVERE:
         status = Status("failed", str(unexplained(short)))
     falls = [unexplained(short)] if short > SLIGHT else []
     if status.ok and not falls:
-        falls = [missed_row(model, state, problem), below_jitter(model, problem)]
+        falls = [missed_row(far), below_jitter(model, problem)]
     if throw and not status.ok:
         raise FitError(_diagnosis(problem.seen, status))
     linear, records = model.linear, None

@@ -2,10 +2,12 @@
 
 import math
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jaxtyping import Float, Int
 
 from mrgp._linalg import JITTER
 from mrgp.data import Dataset, Process
@@ -16,8 +18,9 @@ from mrgp.models.contract import State
 from mrgp.parameters import unwrap
 from mrgp.supports import Points
 
-FAR_ROW, MOST_ROWS = 10.0, 100_000
-"""From how many of its own standard deviations a row is named, and how many rows are looked at."""
+NEAR, FAR_ROW, MOST_ROWS = 1.5, 10.0, 100_000
+"""Up to how many of their own standard deviations rows are followed, in the root of their mean
+square; from how many one is named; and how many rows are looked at."""
 
 SLIGHT, SEVERE = 0.25, 25.0
 """How many nats a value a fit may stay below noise alone before it is worth a word, or refused."""
@@ -38,7 +41,8 @@ def shortfall(model: Any, weights: dict[Process, float], history: Any, data: Dat
     residuals of many standard deviations, and numbers that mean nothing. Fits that follow their
     values, or learn their noise, explain them better than independent noise of the values' own
     spread does: then, and for fits that are not sparse, it is zero. Networks are sparse; trees are
-    asked part by part.
+    asked part by part. A prior that holds little of such values costs as much, though they are
+    followed: `is_near` tells that apart.
     """
     known = any(o.noise_variance is not None for o in data)
     if not (_is_sparse(model) and known and len(history)):
@@ -52,19 +56,28 @@ def shortfall(model: Any, weights: dict[Process, float], history: Any, data: Dat
     return max(0.0, (alone - float(history[-1])) / count) if count else 0.0
 
 
-def missed_row(model: Any, state: State, problem: Problem) -> str | None:
-    """Name the row of known noise that a sparse fit misses by most of its own standard deviations.
+class Away(NamedTuple):
+    """By how many standard deviations rows of known noise are off: the posterior's and their own.
 
-    These are of the posterior and the row's noise together. One row among many is no shortfall in
-    the mean, and yet what is said of its place means nothing. What shares errors with others is
-    left out: its own noise is not all of it.
+    >>> Away("source 'a', task 'value'", np.array([7]), np.array([0.5])).row
+    array([7])
     """
+
+    label: str
+    row: Int[np.ndarray, " r"]
+    far: Float[np.ndarray, " r"]
+
+
+def away(model: Any, state: State, problem: Problem) -> list[Away]:
+    """Return how far a sparse fit is from values of known noise, source by source.
+
+    What shares errors with others is left out: its own noise is not all of it.
+    """
+    found: list[Away] = []
     if not _is_sparse(model) or _shares_errors(model):
-        return None
-    worst = (FAR_ROW, "")
+        return found
     for observed, record in zip(problem.seen, problem.records, strict=True):
-        noise = record.noise_variance
-        if noise is None or observed.likelihood.name != "gaussian":
+        if record.noise_variance is None or observed.likelihood.name != "gaussian":
             continue
         rows = np.unique(np.linspace(0, len(record) - 1, MOST_ROWS).astype(int))
         part = record.take(rows) if len(rows) < len(record) else record
@@ -72,20 +85,42 @@ def missed_row(model: Any, state: State, problem: Problem) -> str | None:
         with warnings.catch_warnings():
             # What is to be said of supports was said of the data.
             warnings.simplefilter("ignore")
-            found = model.predict(state, part.support, asked)
-        spread = np.asarray(found.variances)[:, 0] + np.asarray(part.noise_variance)
-        away = np.abs(np.asarray(part.y) - np.asarray(found.means)[:, 0]) / np.sqrt(spread)
+            told = model.predict(state, part.support, asked)
+        weights, means = np.asarray(told.weights), np.asarray(told.means)
+        mean = np.sum(weights * means, 1)
+        spread = np.sum(weights * (np.asarray(told.variances) + (means - mean[:, None]) ** 2), 1)
+        far = np.abs(np.asarray(part.y) - mean) / np.sqrt(spread + np.asarray(part.noise_variance))
         if part.censored is not None:
-            away = np.where(np.asarray(part.censored) == 0, away, 0.0)
-        if (most := int(np.argmax(away))) >= 0 and away[most] > worst[0]:
-            row = np.flatnonzero(observed.observed)[rows[most]]
-            worst = (float(away[most]), f"{observed.label}: row {row}")
-    if not worst[1]:
+            far = np.where(np.asarray(part.censored) == 0, far, 0.0)
+        found.append(Away(observed.label, np.flatnonzero(observed.observed)[rows], far))
+    return found
+
+
+def is_near(found: Sequence[Away]) -> bool:
+    """Tell whether values of known noise are followed, whatever their prior made of them.
+
+    >>> is_near([Away("source 'a'", np.arange(2), np.array([0.5, 1.0]))]), is_near([])
+    (True, False)
+    """
+    every = np.concatenate([np.zeros(0), *(one.far for one in found)])
+    return len(every) > 0 and bool(np.sqrt(np.mean(every**2)) < NEAR)
+
+
+def missed_row(found: Sequence[Away]) -> str | None:
+    """Name the row that a sparse fit misses by most of its own standard deviations.
+
+    One row among many is no shortfall in the mean, and yet what is said of its place means nothing.
+
+    >>> missed_row([Away("source 'a', task 'value'", np.arange(2), np.array([0.5, 1.0]))])
+    """
+    worst = max(found, key=lambda one: one.far.max(initial=0.0), default=None)
+    if worst is None or worst.far.max(initial=0.0) <= FAR_ROW:
         return None
+    most = int(np.argmax(worst.far))
     return (
-        f"{MISSED} values by up to {worst[0]:.3g} of their own standard deviations, most in"
-        f" {worst[1]}: their known noise is too small for so few inducing inputs, or they do not"
-        f" belong to the others. {ADVICE}"
+        f"{MISSED} values by up to {worst.far[most]:.3g} of their own standard deviations, most in"
+        f" {worst.label}: row {worst.row[most]}: their known noise is too small for so few inducing"
+        f" inputs, or they do not belong to the others. {ADVICE}"
     )
 
 
