@@ -10,7 +10,8 @@ import mrgp
 from mrgp.cli import saved
 from mrgp.report import write_report
 from mrgp.report.backdrop import backdrop, extent_of
-from mrgp.report.headline import _when, beside_rules, short_section, title_of
+from mrgp.report.beside import beside_rules
+from mrgp.report.headline import _when, short_section, title_of
 from mrgp.report.layout import Grid, Layout, default_grid
 from mrgp.report.legal import LIMITS, limits_for
 from mrgp.report.periods import Clock, spans
@@ -139,7 +140,7 @@ def test_lines_are_clipped_to_the_extent():
 def test_the_reason_of_a_choice_is_the_margin(fits):
     said = "Beside the best simple rule at 40 values: rmse 1 and crps 1, beside 2 and 2"
     chosen = dataclasses.replace(fits.curve, reasons=("There is one source.", said))
-    assert beside_rules(chosen, None) == (said, -0.5)
+    assert beside_rules(chosen, None) == [(said, -0.5, "")]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +154,7 @@ def test_the_reason_of_a_choice_is_the_margin(fits):
 def test_a_simple_rule_that_is_better_is_told_first_and_again_under_careful(fits, scores, higher):
     said = f"Beside the best simple rule at the places of 40 values: {scores}."
     chosen = dataclasses.replace(fits.curve, reasons=(said,))
-    good, careful = short_section(chosen, [], None).split("careful of")
+    good, careful = short_section(chosen, [], None, beside_rules(chosen, None)).split("careful of")
     plain = f"A simple rule is better at places held out: the rmse of the model is {higher} %"
     assert (plain in good) == (plain in careful) == (higher is not None)
     first = [] if higher is None else [plain]
@@ -162,7 +163,7 @@ def test_a_simple_rule_that_is_better_is_told_first_and_again_under_careful(fits
 
 
 def careful(fit, data=None, checks=()):
-    return short_section(fit, list(checks), data).split("careful of")[1]
+    return short_section(fit, list(checks), data, beside_rules(fit, data)).split("careful of")[1]
 
 
 def test_what_the_checks_find_amiss_is_to_be_careful_of(fits):
