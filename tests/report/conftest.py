@@ -12,7 +12,9 @@ import pytest
 
 import mrgp
 from mrgp.datasets import city
+from mrgp.report import write_report
 from report.cases import COAST, biased, coast, degrees, hours, london
+from report.hands import choose
 
 QUICK = mrgp.LBFGS(max_steps=3, starts=1, candidates=0)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -193,3 +195,27 @@ class Fits:
 @pytest.fixture(scope="session")
 def fits():
     return Fits()
+
+
+@pytest.fixture(scope="session")
+def coast_page(fits, plotly, tmp_path_factory):
+    found = tmp_path_factory.mktemp("coast") / "coast.html"
+    write_report(fits.coast, found, grid=fits.coast_grid, sites=fits.coast_parts[2])
+    return found
+
+
+@pytest.fixture
+def shown(coast_page, opened):
+    found = opened(coast_page)
+    choose(found, "site", value="")
+    choose(found, "span", value="0")
+    choose(found, "limit", value="")
+    choose(found, "marks", value="values")
+    found.page.uncheck("#noise")
+    found.page.check("input[name=colours][value=all]")
+    found.page.locator("#slider").fill("0")
+    found.layer("mean")
+    yield found
+    assert found.said == []
+    # What is saved comes from the page itself.
+    assert [url for url in found.asked if not url.startswith("blob:")] == [found.address]

@@ -97,3 +97,4 @@ def test_the_page_of_a_plane_has_its_coast_and_measures_in_km(plotly, tmp_path):
         assert bool(told) == (crs is None)
         assert (found["backdrop"] is None) == (crs is None)
         assert found["grid"].get("km") == (None if crs is None else [1.0, 1.0])
+        assert found["grid"]["x"]["label"] == ("x" if crs is None else "x (km)")

@@ -179,9 +179,9 @@ def _closed(fit: Fit, process: tuple[str, str]) -> float:
 
 
 class _Turn(NamedTuple):
-    """What the model and the rules say of values that were left out: squared errors, surprise."""
+    """How many values were left out, and the squared errors and surprise of model and rules."""
 
-    count: int
+    size: int
     model: tuple[float, float]
     rules: dict[str, tuple[float, float]]
 
@@ -195,10 +195,10 @@ def _folded(
         some = excerpt(some, PLACES, MOST_VALUES)
     folds = FOLDS if used <= WHOLE else 1
     turns = list(_turns(fit, some, process, folds, progress))
-    count = sum(turn.count for turn in turns)
+    count = sum(turn.size for turn in turns)
 
     def pooled(pairs: list[tuple[float, float]]) -> tuple[float, float]:
-        sums = np.array([turn.count for turn in turns]) @ np.array(pairs) / count
+        sums = np.array([turn.size for turn in turns]) @ np.array(pairs) / count
         return float(np.sqrt(sums[0])), float(sums[1])
 
     rmse, surprise = pooled([turn.model for turn in turns])

@@ -37,6 +37,15 @@ class Ground:
     forth: Any = None
     back: Any = None
 
+    @property
+    def unit(self) -> str | None:
+        """The unit of the two inputs.
+
+        >>> Ground("EPSG:27700", 1.0, 0.001).unit, Ground("EPSG:27700 in km", 1000.0, 1.0).unit
+        ('m', 'km')
+        """
+        return {1.0: "km", 0.001: "m"}.get(round(self.km, 9))
+
     @classmethod
     def of(cls, crs: Any, layout: Layout) -> "Ground | None":
         """Read a CRS, or say why this map has no use of one."""
@@ -75,7 +84,7 @@ class Ground:
 
     def box(self, x: Sequence[float], y: Sequence[float]) -> tuple[float, float, float, float]:
         """Return west, east, south and north of what lies between two ends along each side."""
-        across, along = np.meshgrid(np.linspace(*x, EDGE), np.linspace(*y, EDGE))
+        across, along = np.meshgrid(np.linspace(x[0], x[1], EDGE), np.linspace(y[0], y[1], EDGE))
         lon, lat = self.degrees(across.ravel(), along.ravel())
         return float(lon.min()), float(lon.max()), float(lat.min()), float(lat.max())
 

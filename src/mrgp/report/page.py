@@ -16,6 +16,7 @@ from mrgp._extras import needed
 from mrgp._types import float64
 from mrgp.data import Dataset
 from mrgp.inference import Fit, as_progress
+from mrgp.plotting.coordinates import with_units
 from mrgp.report import sections
 from mrgp.report.attribution import telling
 from mrgp.report.backdrop import backdrop, extent_of
@@ -110,7 +111,8 @@ def write_report(
     drawn = made.drawn()
     found = checks(fit, known, held_out)
     margins = beside_rules(fit, known, made.progress)
-    by_site = sites_of(fit, found, places, book)
+    by_site, without = sites_of(fit, found, places, book)
+    spans = made.spans(drawn)
     maps = sections.maps_of(fit)
     box = extent_of(places, ground)
     named = title or title_of(fit, tasks, known, layout, box, ground)
@@ -118,15 +120,15 @@ def write_report(
         "title": named,
         "kind": "curve" if len(layout.across) == 1 else "map",
         "grid": _axes(places, ground),
-        "spans": made.spans(drawn),
+        "spans": spans,
         "limits": [_limits(name, fit.units.get(name)) for name in tasks],
         "noise": [noise_of(fit, name) for name in tasks],
         "biased": sections.biased_sources(fit),
-        "sources": [] if known is None else overlays(known, places),
+        "sources": [] if known is None else overlays(known, places, [s["ends"] for s in spans[1:]]),
         "sites": site_payload(by_site, places),
         "backdrop": backdrop(box, ground),
         "tells": [telling(fit, known, places, name, made.progress) for name in tasks],
-        "notices": [*made.notices(), *filter(None, [unknown(layout, ground)])],
+        "notices": [*made.notices(), *without, *filter(None, [unknown(layout, ground)])],
         "checks": [check.curves() for check in found],
         "maps": sections.drawings(maps),
     }
@@ -178,8 +180,9 @@ def _axes(grid: Grid, ground: Ground | None) -> dict[str, Any]:
     found: dict[str, Any] = {"steps": len(grid.index), "rows": grid.index.shape[1]}
     slider = {} if layout.along is None else {"slider": layout.along}
     for name, d in (dict(zip("xy", layout.across, strict=False)) | slider).items():
+        plane = ground is not None and name in ("x", "y")
         found[name] = {
-            "label": layout.label(d),
+            "label": with_units(layout.names[d], ground.unit) if plane else layout.label(d),
             "name": layout.names[d],
             "values": grid.shown(d),
             "dates": layout.is_time(d),

@@ -203,6 +203,7 @@ def checks_section(found: list[Check], by_site: str = "") -> str:
         parts += [
             heading(3, title),
             paragraph(words),
+            *([paragraph(f"These are {check.sample}.")] if check.sample else []),
             table(f"Scores: {title.lower()}", header, rows),
             paragraph(HOW_TO_READ),
         ]
