@@ -1,7 +1,6 @@
 """Fits to report on, and a browser to look at the pages with."""
 
 import dataclasses
-import os
 import shutil
 from functools import cached_property
 from importlib.util import find_spec
@@ -13,7 +12,7 @@ import pytest
 import mrgp
 from mrgp.datasets import city
 from mrgp.report import write_report
-from report.cases import COAST, biased, coast, degrees, hours, london
+from report.cases import COAST, biased, coast, degrees, hours, london, missing
 from report.hands import choose
 
 QUICK = mrgp.LBFGS(max_steps=3, starts=1, candidates=0)
@@ -28,13 +27,6 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
-
-
-def missing(reason):
-    """Skip, or fail where a browser must be there."""
-    if os.environ.get("MRGP_REQUIRE_BROWSER") == "1":
-        pytest.fail(f"{reason}, and MRGP_REQUIRE_BROWSER=1 asks for it")
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,9 @@
 """What a page says and offers without a browser: titles, limits, periods, names of sites."""
 
 import dataclasses
+import sys
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,7 +12,7 @@ import pytest
 import mrgp
 from mrgp.cli import saved
 from mrgp.report import write_report
-from mrgp.report.backdrop import backdrop, extent_of
+from mrgp.report.backdrop import ATTRIBUTION, backdrop, extent_of
 from mrgp.report.beside import beside_rules
 from mrgp.report.headline import _when, short_section, title_of
 from mrgp.report.layout import Grid, Layout, default_grid
@@ -18,7 +21,7 @@ from mrgp.report.periods import Clock, spans
 from mrgp.report.sites import book_of
 from mrgp.report.verdicts import checks as check_fit
 from mrgp.supports import Axis
-from report.cases import hours
+from report.cases import amiss, hours
 
 DAY = 86400.0
 
@@ -262,3 +265,25 @@ def test_fits_without_units_say_so_after_save_and_load(fits, tmp_path):
     kept = again.kept_data()
     assert kept is not None
     assert [o.units for o in kept] == ["ug/m3", None]
+
+
+def test_a_browser_that_is_asked_for_is_not_skipped(monkeypatch):
+    monkeypatch.setitem(sys.modules, "axe_playwright_python", None)
+    monkeypatch.setitem(sys.modules, "axe_playwright_python.sync_playwright", None)
+    monkeypatch.setenv("MRGP_REQUIRE_BROWSER", "1")
+    with pytest.raises(pytest.fail.Exception, match="axe-playwright-python is not installed"):
+        amiss(None)
+    monkeypatch.delenv("MRGP_REQUIRE_BROWSER")
+    with pytest.raises(pytest.skip.Exception):
+        amiss(None)
+
+
+def test_the_notice_of_the_outlines_goes_with_the_package():
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    assert project["license-files"] == ["LICENSE", "NOTICE"]
+    said = (root / "NOTICE").read_text()
+    for owner in set(ATTRIBUTION.values()):
+        assert owner.removesuffix(" (public domain)") in said
+    assert "Copyright 2013-2019 Michael Bostock" in said
+    assert 'THE SOFTWARE IS PROVIDED "AS IS"' in said
