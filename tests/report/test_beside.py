@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import mrgp
+import zoo
 from mrgp.prediction import predict_values
 from mrgp.report import beside
 from mrgp.report.beside import beside_rules
 from mrgp.selection import RULES
-from mrgp.selection.rates import RATE_RULES, by_rates
+from mrgp.selection.rate_rules import RATE_RULES, by_rates
 from mrgp.selection.rules import View
 from report.cases import biased
 from report.conftest import QUICK
@@ -148,3 +149,17 @@ def test_a_fit_that_cannot_be_conditioned_says_the_reason(fits, monkeypatch):
     (found,) = beside_rules(fit, fits.curve.kept_data())
     expected = "It was not compared with simple rules. condition: there is no room."
     assert found.words == expected
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", zoo.RECIPES)
+def test_every_model_is_compared_or_says_why(name):
+    fit, data = zoo.fit(name), zoo.RECIPES[name][1]()
+    found = beside_rules(fit, data)
+    assert [one.task for one in found] == (list(fit.tasks) if len(fit.tasks) > 1 else [""])
+    for one in found:
+        if name in ("deep", "cascade"):
+            assert "rest on the values that they were trained on" in one.words
+        else:
+            assert one.words.startswith("At places of fine")
+            assert np.isfinite(one.share)

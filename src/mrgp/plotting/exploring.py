@@ -18,6 +18,8 @@ MARKERS = ("circle", "diamond", "triangle-up", "square")
 COLOURS = {"mean": "Viridis", "sd": "Cividis"}
 MOST_FILLED = 600
 """Areas of all slices that are filled one by one; of more the edges are drawn."""
+CORNERS = 5
+"""Of a cell, the first one twice."""
 EDGE = "rgba(255,255,255,0.8)"
 
 
@@ -168,19 +170,21 @@ def _field(
     told = "%{x}, %{y}<br>" + look["told"]
     columns, i = np.unique(x.round(9), return_inverse=True)
     rows, j = np.unique(y.round(9), return_inverse=True)
-    if len(columns) * len(rows) == len(x):
+    # Polygons whose middles are a full grid are still no cells.
+    cells = all(len(shape.vertices) <= CORNERS for shape in regions.shapes or ())
+    if cells and len(columns) * len(rows) == len(x):
         z = np.full((len(rows), len(columns)), np.nan)
         z[j.ravel(), i.ravel()] = regions.values
         ends = {"zmin": limits[0], "zmax": limits[1], "colorbar": look["bar"]}
         sides = {"x": _shown(regions.x, columns), "y": _shown(regions.y, rows)}
-        cells = graphs.Heatmap(
+        field = graphs.Heatmap(
             **sides,
             z=z.tolist(),
             **ends,
             colorscale=look["colorscale"],
             hovertemplate=told.replace("VALUE", "z"),
         )
-        return [cells]
+        return [field]
     areas = _areas(graphs, regions, (limits, look["colorscale"]) if filled else None)
     marker = {"color": regions.values, "cmin": limits[0], "cmax": limits[1], "showscale": True}
     marker |= {"symbol": "square", "size": 5 if areas else 11, "colorbar": look["bar"]}

@@ -16,7 +16,7 @@ from mrgp.prediction import predict_values
 from mrgp.report.layout import Layout
 from mrgp.report.markup import counted
 from mrgp.selection import RULES, best_rule
-from mrgp.selection.rates import RATE_RULES, by_rates, is_count
+from mrgp.selection.rate_rules import RATE_RULES, by_rates, is_count
 from mrgp.selection.rules import View
 
 VERDICTS = ("Beside the best simple rule", "A simple rule is better")
