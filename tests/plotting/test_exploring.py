@@ -15,7 +15,7 @@ def districts():
     from shapely import Polygon, box
 
     corner = Polygon([(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
-    return mrgp.polygons([corner, box(2, 0, 3, 2)], spacing=0.4, inputs=("east", "north"))
+    return mrgp.polygons([corner, box(2, 0, 3, 3)], spacing=0.4, inputs=("east", "north"))
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_values_of_polygons_have_their_outlines_over_a_map(districts):
     assert [trace.type for trace in figure.data[:1]] == ["heatmap"]
     edges = of(figure, "outlines")
     assert len(edges) == 2
-    assert (3.0, 2.0) in ring(edges[0])
+    assert (3.0, 3.0) in ring(edges[0])
     assert len(of(figure, "register")) == 2
 
 
