@@ -137,7 +137,9 @@ def _while_working() -> None:
             time.sleep(SILENT_SECONDS / 8)
             if not _is_in("mrgp"):
                 return
-            say_if_silent(SILENT_SECONDS)
+            # Where nobody can read any more, there is nothing to say.
+            with contextlib.suppress(OSError, ValueError):
+                say_if_silent(SILENT_SECONDS)
     finally:
         said.watched = False
 
