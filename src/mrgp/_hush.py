@@ -5,6 +5,7 @@ process: it is raised when a public function is entered, and put back to JAX's o
 """
 
 import contextlib
+import importlib
 import os
 import threading
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ _depth = 0
 def _level() -> Any:
     """Return what sets the level while the process runs, or None where JAX has it no longer."""
     try:
-        from jaxlib import utils
+        utils = importlib.import_module("jaxlib.utils")
     except ImportError:
         return None
     return getattr(utils, "absl_set_min_log_level", None)

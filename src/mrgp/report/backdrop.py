@@ -65,7 +65,9 @@ def backdrop(box: Box | None, ground: Ground | None = None) -> dict[str, Any] | 
     ]
     # On the map of one city its name would only be in the way of its sites.
     wide = max(box[1] - box[0], box[3] - box[2]) > WIDEST
-    cities = [{"name": n, "x": x, "y": y} for n, x, y in _cities(box)] if wide else []
+    cities: list[dict[str, Any]] = []
+    if wide:
+        cities = [{"name": n, "x": x, "y": y} for n, x, y in _cities(box)]
     if ground is not None:
         for line in lines:
             line["x"], line["y"] = _onto(ground, line["x"], line["y"])

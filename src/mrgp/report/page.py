@@ -180,9 +180,9 @@ def _axes(grid: Grid, ground: Ground | None) -> dict[str, Any]:
     found: dict[str, Any] = {"steps": len(grid.index), "rows": grid.index.shape[1]}
     slider = {} if layout.along is None else {"slider": layout.along}
     for name, d in (dict(zip("xy", layout.across, strict=False)) | slider).items():
-        plane = ground is not None and name in ("x", "y")
+        unit = ground.unit if ground is not None and name in ("x", "y") else None
         found[name] = {
-            "label": with_units(layout.names[d], ground.unit) if plane else layout.label(d),
+            "label": with_units(layout.names[d], unit) if unit else layout.label(d),
             "name": layout.names[d],
             "values": grid.shown(d),
             "dates": layout.is_time(d),
