@@ -13,6 +13,8 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
+from mrgp._hush import hushed
+
 AnyArray = Array | np.ndarray
 Scalar = Float[AnyArray, ""] | float
 Vector = Float[AnyArray, " n"]
@@ -42,12 +44,12 @@ def float64(function: Callable[P, R]) -> Callable[P, R]:
     """Run a public function in double precision, whatever the host program uses.
 
     JAX's precision switch is entered as a context and left again; arrays in the result come
-    back as NumPy, which keeps float64 outside the context.
+    back as NumPy, which keeps float64 outside the context. Alarms of the compiler stay away.
     """
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        with jax.enable_x64(True):
+        with hushed(), jax.enable_x64(True):
             return to_numpy(function(*args, **kwargs))
 
     return wrapper

@@ -1,16 +1,27 @@
 """The page of the command line says what there is."""
 
+import dataclasses
+import inspect
 import re
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import typer
 
+import mrgp
 from mrgp.cli import app
 from mrgp.config.checking import read_config
-from mrgp.config.described import Described, KernelProduct, KernelSettings, KernelSum
+from mrgp.config.described import (
+    Described,
+    KernelProduct,
+    KernelSettings,
+    KernelSum,
+    make_kernel,
+)
 from mrgp.config.schema import GRIDS, SHAPES, TABLES, Config, Covariate, Source
+from mrgp.inference.batches import DEFAULT_BATCH
 from mrgp.io.exports import WRITERS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
@@ -56,6 +67,68 @@ def test_the_page_has_every_word_of_the_schema():
     for form in (KernelSettings, KernelProduct, KernelSum):
         for key in form.model_fields:
             assert f"{{ {key} = " in PAGE
+
+
+def rows_after(opening):
+    """Return the cells of the table that follows some words of the page, row by row."""
+    rest = PAGE[PAGE.index(opening) :]
+    table = re.search(r"^\|.*?(?=\n\n)", rest, re.DOTALL | re.MULTILINE)[0]
+    return [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in table.split("\n")][
+        2:
+    ]
+
+
+def named(cell):
+    return re.findall(r"`(\w+)`", cell)
+
+
+def test_the_page_has_every_setting_of_the_optimisers_and_their_defaults():
+    rows = rows_after("The optimiser of a fit is")
+    for kind in (mrgp.LBFGS, mrgp.Adam):
+        own = {named(key)[0]: default for name, key, _, default in rows if kind.__name__ in name}
+        fields = {field.name: field.default for field in dataclasses.fields(kind)}
+        assert set(own) == set(fields)
+        for name, default in fields.items():
+            said = own[name]
+            if isinstance(default, bool):
+                assert said.startswith(f"`{str(default).lower()}`"), name
+            elif default is None:
+                assert said == str(DEFAULT_BATCH), name
+            else:
+                assert float(said) == default, name
+
+
+BOUND = {"groups"}
+"""Set when a kernel meets the names of its inputs: not for users."""
+SET = {"metric": "full", "product": True, "dims": ["lon", "lat"], "components": 2, "order": 1}
+
+
+KINDS = list(get_args(KernelSettings.model_fields["name"].annotation))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_page_has_every_setting_of_a_kernel(name):
+    of_all, rows = {"variance", "dims"}, rows_after("| kernel | settings |")
+    (own,) = [named(cell) for names, cell in rows if name in named(names)]
+    taken = inspect.signature(getattr(mrgp.kernels, name)).parameters
+    assert {*taken} - BOUND == {*own, *of_all}
+    explained = {key for names, _ in rows_after("| setting | meaning |") for key in named(names)}
+    assert {*own, *of_all} <= explained
+
+
+@pytest.mark.parametrize(
+    "name", ["RBF", "Matern32", "RationalQuadratic", "Polynomial", "ArcCosine"]
+)
+def test_settings_of_a_kernel_are_read_from_a_file(name):
+    kind = getattr(mrgp.kernels, name)
+    keys = [key for key in inspect.signature(kind).parameters if key not in BOUND | {"stretch"}]
+    given = {key: SET.get(key, 2) for key in keys}
+    if given.get("product"):
+        given.pop("metric")
+    made = make_kernel(KernelSettings(name=name, **given))
+    for key, value in given.items():
+        expected = tuple(value) if isinstance(value, list) else value
+        assert getattr(made, key) == expected, key
 
 
 def test_the_page_has_every_option_of_predict_and_init():

@@ -11,6 +11,7 @@ import mrgp
 
 ROOT = Path(mrgp.__file__).parent
 ROOMS = [
+    {"_hush"},
     {"cache", "_types", "_compiled", "_drafts", "_extras", "devices"},
     {"_cluster"},
     {"_linalg"},

@@ -83,12 +83,18 @@ def network(folder):
     cells.to_csv(folder / "model.csv", index=False)
 
 
-def silences(folder, arguments, terminal):
-    """Run a command as a person does, and return how long it said nothing, time after time."""
+def silences(folder, arguments, terminal, script=None):
+    """Run a command as a person does, and return how long it said nothing, time after time.
+
+    With a `script`, it is this that is run.
+    """
     said = {k: v for k, v in os.environ.items() if not k.startswith(OF_TESTS)}
     said["JAX_COMPILATION_CACHE_DIR"] = str(folder / "cache")
     mine, theirs = pty.openpty() if terminal else os.pipe()
-    command = [sys.executable, "-m", "mrgp.cli", *arguments]
+    command = [
+        sys.executable,
+        *(["-m", "mrgp.cli", *arguments] if script is None else ["-c", script]),
+    ]
     running = subprocess.Popen(
         command, cwd=folder, env=said, stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL
     )
@@ -124,17 +130,148 @@ def seconds_of(pid):
     return used
 
 
+on_linux = pytest.mark.skipif(
+    sys.platform != "linux", reason="reads the time of a process from /proc"
+)
+
+
 @pytest.mark.thorough
-@pytest.mark.skipif(sys.platform != "linux", reason="reads the time of a process from /proc")
+@on_linux
 def test_no_command_is_silent_for_ten_seconds(tmp_path):
     """Nothing is compiled beforehand, and the model is chosen: most of a minute or two."""
     pytest.importorskip("plotly")
     network(tmp_path)
-    assert silences(tmp_path, ["init", "sensors.csv", "model.csv"], terminal=False)
+    gaps, text = silences(tmp_path, ["init", "sensors.csv", "model.csv"], terminal=False)
+    assert "mrgp.toml" in text
+    assert max(gaps) < MOST_SILENT
     gaps, text = silences(tmp_path, ["fit", "mrgp.toml"], terminal=False)
     assert "wrote fit.mrgp" in text
     assert max(gaps) < MOST_SILENT
     assert len(gaps) > 8
+    # The steps of a real fit say how long those that are left may take.
+    assert re.search(r"step \d+ of at most \d+, bound -?[\d.]+, at most [\d a-z]+ left", text)
+    assert re.search(r"held out, fit \d of \d: ", text)
+    grid = "lon=-0.3:0.1:0.05,lat=51.4:51.6:0.05,time=2022-02-19T00:00"
+    asked = ["predict", "fit.mrgp", "--grid", grid, "--out", "map.csv"]
+    gaps, text = silences(tmp_path, asked, terminal=False)
+    assert "wrote map.csv" in text
+    assert max(gaps) < MOST_SILENT
+    gaps, text = silences(tmp_path, ["evaluate", "fit.mrgp", "sensors.csv"], terminal=False)
+    assert "rmse" in text
+    assert max(gaps) < MOST_SILENT
     gaps, text = silences(tmp_path, ["report", "fit.mrgp"], terminal=True)
     assert "wrote report.html" in text
     assert max(gaps) < MOST_SILENT
+
+
+@pytest.mark.thorough
+@on_linux
+def test_no_experiment_is_silent_for_ten_seconds(tmp_path):
+    asked = ["run", "dependent", "--quick", "--seeds", "1", "--out", str(tmp_path / "results")]
+    gaps, text = silences(tmp_path, asked, terminal=False)
+    assert "dependent" in text
+    assert max(gaps) < MOST_SILENT
+
+
+def kernels(folder):
+    """Write values of one source without time: three kernels are tried on them."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(0, 10, (40, 2)), columns=["east", "north"])
+    frame["no2"] = (20 + 3 * np.sin(frame["east"]) + rng.normal(0, 0.3, 40)).round(3)
+    frame.to_csv(folder / "places.csv", index=False)
+
+
+@pytest.mark.thorough
+@on_linux
+def test_a_command_says_which_kernel_of_how_many_it_is_at(tmp_path):
+    kernels(tmp_path)
+    silences(tmp_path, ["init", "places.csv", "--out", "mrgp.toml"], terminal=False)
+    gaps, text = silences(tmp_path, ["fit", "mrgp.toml"], terminal=False)
+    assert "wrote fit.mrgp" in text
+    assert re.search(r"^choose: kernel 2 of 3 \(.+?\): ", text, re.M)
+    assert max(gaps) < MOST_SILENT
+
+
+IN_PYTHON = """
+import numpy as np, mrgp
+rng = np.random.default_rng(0)
+places, hours = rng.uniform(0, 9, (12, 2)), np.arange(24.0)
+where = np.column_stack([np.repeat(places, 24, 0), np.tile(hours, 12)])
+sites = mrgp.points(where, inputs=("east", "north", "hour"))
+seen = mrgp.Observations(sites, 30 + where[:, 0] + rng.normal(0, 1, len(where)), name="sites")
+mrgp.fit("auto", mrgp.Dataset([seen]), progress={progress!r})
+"""
+
+
+@pytest.mark.thorough
+@on_linux
+def test_a_script_that_asks_for_lines_is_not_silent_for_ten_seconds(tmp_path):
+    gaps, text = silences(tmp_path, [], terminal=False, script=IN_PYTHON.format(progress="lines"))
+    assert "compiling" in text
+    assert len(gaps) > 4
+    assert max(gaps) < MOST_SILENT
+
+
+@pytest.mark.thorough
+@on_linux
+def test_a_notebook_is_not_silent_for_ten_seconds(tmp_path, monkeypatch):
+    """What a kernel sends while a cell with progress="auto" runs."""
+    manager = pytest.importorskip("jupyter_client.manager")
+    pytest.importorskip("ipykernel")
+    for name in [name for name in os.environ if name.startswith(OF_TESTS)]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
+    started, client = manager.start_new_kernel(kernel_name="python3", cwd=str(tmp_path))
+    try:
+        used, text = seconds_of(started.provisioner.pid), ""
+        marks = [(time.monotonic(), used())]
+        asked = client.execute(IN_PYTHON.format(progress="auto"))
+        while True:
+            message = client.get_iopub_msg(timeout=600)
+            if message["parent_header"].get("msg_id") != asked:
+                continue
+            marks.append((time.monotonic(), used()))
+            assert message["msg_type"] != "error", message["content"]["traceback"]
+            text += message["content"].get("text", "")
+            if message["content"].get("execution_state") == "idle":
+                break
+    finally:
+        client.stop_channels()
+        started.shutdown_kernel(now=True)
+    steps = itertools.pairwise(marks)
+    gaps = [min(b - a for a, b in zip(*pair, strict=True)) for pair in steps]
+    assert re.search(r"^choose: ", text, re.M)
+    assert max(gaps) < MOST_SILENT
+
+
+def test_lines_say_what_is_done_meanwhile_and_stop_when_work_ends(monkeypatch, capsys):
+    """No command is around this fit: the lines see to it themselves."""
+    monkeypatch.setattr(progress, "SILENT_SECONDS", 0.05)
+    lines = progress.Lines()
+    # A frame of the library is what the thread looks for.
+    work = {"__name__": "mrgp.of_a_test", "lines": lines, "time": time}
+    exec("def run():\n    lines.start('fit', 3)\n    time.sleep(0.5)", work)
+    work["run"]()
+    assert re.search(
+        r"^fit: compiling, first step \(\d+ s so far\)$", capsys.readouterr().err, re.M
+    )
+    deadline = time.monotonic() + 5.0
+    while progress.said.watched and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not progress.said.watched
+    capsys.readouterr()
+    time.sleep(0.2)
+    assert capsys.readouterr().err == ""
+
+
+def test_auto_writes_lines_where_a_kernel_runs(monkeypatch):
+    class IPython:
+        @staticmethod
+        def get_ipython():
+            return type("Shell", (), {"kernel": object()})()
+
+    monkeypatch.setitem(sys.modules, "IPython", IPython)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
+    assert isinstance(progress.as_progress("auto"), progress.Lines)
+    monkeypatch.setattr(IPython, "get_ipython", staticmethod(lambda: None))
+    assert isinstance(progress.as_progress("auto"), progress.Silent)

@@ -1,7 +1,6 @@
 """Fits to report on, and a browser to look at the pages with."""
 
 import dataclasses
-import os
 import shutil
 from functools import cached_property
 from importlib.util import find_spec
@@ -12,7 +11,9 @@ import pytest
 
 import mrgp
 from mrgp.datasets import city
-from report.cases import COAST, biased, coast, degrees, hours, london
+from mrgp.report import write_report
+from report.cases import COAST, biased, coast, degrees, hours, london, missing
+from report.hands import choose
 
 QUICK = mrgp.LBFGS(max_steps=3, starts=1, candidates=0)
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -26,13 +27,6 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
-
-
-def missing(reason):
-    """Skip, or fail where a browser must be there."""
-    if os.environ.get("MRGP_REQUIRE_BROWSER") == "1":
-        pytest.fail(f"{reason}, and MRGP_REQUIRE_BROWSER=1 asks for it")
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
@@ -193,3 +187,27 @@ class Fits:
 @pytest.fixture(scope="session")
 def fits():
     return Fits()
+
+
+@pytest.fixture(scope="session")
+def coast_page(fits, plotly, tmp_path_factory):
+    found = tmp_path_factory.mktemp("coast") / "coast.html"
+    write_report(fits.coast, found, grid=fits.coast_grid, sites=fits.coast_parts[2])
+    return found
+
+
+@pytest.fixture
+def shown(coast_page, opened):
+    found = opened(coast_page)
+    choose(found, "site", value="")
+    choose(found, "span", value="0")
+    choose(found, "limit", value="")
+    choose(found, "marks", value="values")
+    found.page.uncheck("#noise")
+    found.page.check("input[name=colours][value=all]")
+    found.page.locator("#slider").fill("0")
+    found.layer("mean")
+    yield found
+    assert found.said == []
+    # What is saved comes from the page itself.
+    assert [url for url in found.asked if not url.startswith("blob:")] == [found.address]

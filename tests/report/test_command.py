@@ -192,6 +192,6 @@ def test_shapes_are_named_by_the_text_that_tells_them_apart(tmp_path, capsys):
         "Burke",
         "The map is of a rate: counts for one unit of their exposure.",
         "Values scatter by their likelihood: those of areas as poisson.",
-        "It was not compared with simple rules, which is done for Gaussian values of one task",
+        "It was not compared with simple rules: areas has three places, of which too few are left",
     ):
         assert words in said, words

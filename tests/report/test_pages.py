@@ -1,7 +1,6 @@
 """Pages as a reader uses them: in a browser, by mouse, keyboard and on a phone."""
 
 import itertools
-import os
 import re
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 import mrgp
 from groups import rest_thorough
-from mrgp.datasets import city, fusion
+from mrgp.datasets import city
 from mrgp.report import write_report
 from mrgp.report.layout import Grid, Layout
 from report.cases import HOSTILE, amiss, degrees
@@ -55,29 +54,6 @@ each_kind = pytest.mark.parametrize("kind", rest_thorough(KINDS, "city"))
 @pytest.mark.parametrize("kind", KINDS)
 def test_axe_finds_nothing_amiss_on_any_kind_of_page(kind, pages, opened):
     assert amiss(opened(pages[kind], axe=True)) == {}
-
-
-@pytest.mark.slow
-@pytest.mark.skipif("MRGP_DATA" not in os.environ, reason="MRGP_DATA names no recorded data")
-def test_the_page_of_recorded_monitors_and_a_model(plotly, opened, tmp_path):
-    held = fusion("0", stride=101)
-    few = mrgp.LBFGS(max_steps=3, starts=1, candidates=0)
-    fit = mrgp.fit(mrgp.MRGP(bias="affine", target="aqs"), held.data, optimiser=few)
-    aqs = mrgp.Observations(held.support, held.y, task="pm25", name="aqs", units="ug/m3")
-    path = tmp_path / "fusion.html"
-    write_report(fit, path, data=held.data, held_out=mrgp.Dataset([aqs]))
-    shown = opened(path)
-    assert shown.said == []
-    assert shown.asked == [shown.address]
-    text = shown.page.inner_text("body")
-    for word in ("aqs", "cmaq", "Held-out values", "pm25 (ug/m3)"):
-        assert word in text
-    first = shown.values()
-    shown.page.press("#slider", "ArrowRight")
-    shown.settle()
-    assert np.abs(shown.values() - first).max() > 0
-    assert (shown.layer("above") <= 1).all()
-    assert opened(path, **PHONE).wide <= 0
 
 
 @each_kind

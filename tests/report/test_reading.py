@@ -17,78 +17,11 @@ from mrgp.prediction import predict_values
 from mrgp.report import write_report
 from mrgp.selection import best_rule
 from report.cases import COAST, amiss
+from report.hands import choose, click, saved, traces
 
 PHONE = {"width": 375, "height": 740}
 LOOKS = ("light", "dark", "phone")
 FEW = mrgp.LBFGS(max_steps=2, starts=1, candidates=0)
-
-
-@pytest.fixture(scope="module")
-def path(fits, plotly, tmp_path_factory):
-    found = tmp_path_factory.mktemp("coast") / "coast.html"
-    write_report(fits.coast, found, grid=fits.coast_grid, sites=fits.coast_parts[2])
-    return found
-
-
-@pytest.fixture
-def shown(path, opened):
-    found = opened(path)
-    choose(found, "site", value="")
-    choose(found, "span", value="0")
-    choose(found, "limit", value="")
-    choose(found, "marks", value="values")
-    found.page.uncheck("#noise")
-    found.page.check("input[name=colours][value=all]")
-    found.page.locator("#slider").fill("0")
-    found.layer("mean")
-    yield found
-    assert found.said == []
-    # What is saved comes from the page itself.
-    assert [url for url in found.asked if not url.startswith("blob:")] == [found.address]
-
-
-def choose(shown, name, **which):
-    shown.page.select_option(f"#{name}", **which)
-    shown.settle()
-
-
-def traces(shown, chart):
-    found = shown.page.evaluate(
-        "(id) => byId(id).data.map((t) => ({name: t.name, x: t.x && Array.from(t.x),"
-        " y: t.y && Array.from(t.y), z: 0, colour: t.marker && t.marker.color}))",
-        chart,
-    )
-    return {trace["name"]: trace for trace in found if trace.get("name")}
-
-
-def click(shown, lon, lat):
-    """Click a place of the map, as a reader does: point at it, then press."""
-    page = shown.page
-    page.locator("#view").scroll_into_view_if_needed()
-    x, y = page.evaluate(
-        "([lon, lat]) => { const { xaxis, yaxis } = byId('view')._fullLayout; const box ="
-        " byId('view').getBoundingClientRect(); return [box.left + xaxis._offset + xaxis.l2p(lon),"
-        " box.top + yaxis._offset + yaxis.l2p(lat)]; }",
-        [lon, lat],
-    )
-    page.mouse.move(x - 8, y - 8)
-    page.mouse.move(x, y, steps=3)
-    # Plotly takes a click to be at what it last found below the pointer.
-    page.wait_for_function(
-        "([lon, lat]) => (byId('view')._hoverdata || []).some((point) =>"
-        " Math.abs(point.x - lon) < 0.04 && Math.abs(point.y - lat) < 0.04)",
-        arg=[lon, lat],
-    )
-    # Sooner after another click it would be half of a double click.
-    page.wait_for_timeout(350)
-    page.mouse.click(x, y)
-    shown.settle()
-
-
-def saved(shown, button):
-    with shown.page.expect_download() as waiting:
-        shown.page.click(f"#{button}")
-    return waiting.value
 
 
 def map_support(fits, start, end=None):
@@ -376,7 +309,7 @@ def test_a_source_without_units_is_not_called_by_those_of_the_target(fits, shown
     assert "laqn, no2: 80 values in ug/m3" in fits.coast.summary()
 
 
-def test_the_colours_of_scores_are_below_the_axis_and_leave_the_map_its_room(path, opened):
+def test_the_colours_of_scores_are_below_the_axis_and_leave_the_map_its_room(coast_page, opened):
     size = "[byId('view')._fullLayout._size.h, byId('view')._fullLayout._size.w]"
     edges = (
         "[[byId('view').querySelector('.xtitle'), 'bottom'],"
@@ -385,7 +318,7 @@ def test_the_colours_of_scores_are_below_the_axis_and_leave_the_map_its_room(pat
         ".map(([element, edge]) => element.getBoundingClientRect()[edge])"
     )
     for look in ({}, PHONE):
-        found = opened(path, **look)
+        found = opened(coast_page, **look)
         before = found.page.evaluate(size)
         choose(found, "marks", value="error")
         assert found.page.evaluate(size) == pytest.approx(before, abs=12)
@@ -394,18 +327,18 @@ def test_the_colours_of_scores_are_below_the_axis_and_leave_the_map_its_room(pat
         choose(found, "marks", value="values")
 
 
-def test_on_a_phone_the_map_comes_before_the_controls(path, opened):
-    page = opened(path, **PHONE).page
+def test_on_a_phone_the_map_comes_before_the_controls(coast_page, opened):
+    page = opened(coast_page, **PHONE).page
     boxes = {name: page.locator(f"#{name}").bounding_box() for name in ("view", "controls")}
     assert boxes["view"]["y"] + boxes["view"]["height"] <= boxes["controls"]["y"]
     assert boxes["controls"]["width"] <= PHONE["width"]
-    assert opened(path, **PHONE).wide <= 0
+    assert opened(coast_page, **PHONE).wide <= 0
 
 
 @pytest.mark.parametrize("look", rest_thorough(LOOKS, "light"))
-def test_axe_finds_nothing_amiss(path, opened, look):
+def test_axe_finds_nothing_amiss(coast_page, opened, look):
     size = PHONE if look == "phone" else {}
-    found = opened(path, axe=True, scheme="dark" if look == "dark" else "light", **size)
+    found = opened(coast_page, axe=True, scheme="dark" if look == "dark" else "light", **size)
     choose(found, "site", label="Bay")
     assert amiss(found) == {}
 

@@ -1,6 +1,9 @@
 """What a page says and offers without a browser: titles, limits, periods, names of sites."""
 
 import dataclasses
+import sys
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,16 +11,20 @@ import pytest
 
 import mrgp
 from mrgp.cli import saved
-from mrgp.report import write_report
-from mrgp.report.backdrop import backdrop, extent_of
-from mrgp.report.headline import _when, beside_rules, short_section, title_of
+from mrgp.gp import Markov
+from mrgp.report import sites, verdicts, write_report
+from mrgp.report.backdrop import ATTRIBUTION, backdrop, extent_of
+from mrgp.report.beside import beside_rules
+from mrgp.report.headline import _when, short_section, title_of
 from mrgp.report.layout import Grid, Layout, default_grid
 from mrgp.report.legal import LIMITS, limits_for
 from mrgp.report.periods import Clock, spans
+from mrgp.report.sections import checks_section
 from mrgp.report.sites import book_of
 from mrgp.report.verdicts import checks as check_fit
 from mrgp.supports import Axis
-from report.cases import hours
+from report.cases import amiss, hours
+from report.conftest import QUICK
 
 DAY = 86400.0
 
@@ -139,7 +146,7 @@ def test_lines_are_clipped_to_the_extent():
 def test_the_reason_of_a_choice_is_the_margin(fits):
     said = "Beside the best simple rule at 40 values: rmse 1 and crps 1, beside 2 and 2"
     chosen = dataclasses.replace(fits.curve, reasons=("There is one source.", said))
-    assert beside_rules(chosen, None) == (said, -0.5)
+    assert beside_rules(chosen, None) == [(said, -0.5, "")]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +160,7 @@ def test_the_reason_of_a_choice_is_the_margin(fits):
 def test_a_simple_rule_that_is_better_is_told_first_and_again_under_careful(fits, scores, higher):
     said = f"Beside the best simple rule at the places of 40 values: {scores}."
     chosen = dataclasses.replace(fits.curve, reasons=(said,))
-    good, careful = short_section(chosen, [], None).split("careful of")
+    good, careful = short_section(chosen, [], None, beside_rules(chosen, None)).split("careful of")
     plain = f"A simple rule is better at places held out: the rmse of the model is {higher} %"
     assert (plain in good) == (plain in careful) == (higher is not None)
     first = [] if higher is None else [plain]
@@ -162,7 +169,7 @@ def test_a_simple_rule_that_is_better_is_told_first_and_again_under_careful(fits
 
 
 def careful(fit, data=None, checks=()):
-    return short_section(fit, list(checks), data).split("careful of")[1]
+    return short_section(fit, list(checks), data, beside_rules(fit, data)).split("careful of")[1]
 
 
 def test_what_the_checks_find_amiss_is_to_be_careful_of(fits):
@@ -261,3 +268,73 @@ def test_fits_without_units_say_so_after_save_and_load(fits, tmp_path):
     kept = again.kept_data()
     assert kept is not None
     assert [o.units for o in kept] == ["ug/m3", None]
+
+
+def test_a_browser_that_is_asked_for_is_not_skipped(monkeypatch):
+    monkeypatch.setitem(sys.modules, "axe_playwright_python", None)
+    monkeypatch.setitem(sys.modules, "axe_playwright_python.sync_playwright", None)
+    monkeypatch.setenv("MRGP_REQUIRE_BROWSER", "1")
+    with pytest.raises(pytest.fail.Exception, match="axe-playwright-python is not installed"):
+        amiss(None)
+    monkeypatch.delenv("MRGP_REQUIRE_BROWSER")
+    with pytest.raises(pytest.skip.Exception):
+        amiss(None)
+
+
+def test_the_notice_of_the_outlines_goes_with_the_package():
+    root = Path(__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    assert project["license-files"] == ["LICENSE", "NOTICE"]
+    said = (root / "NOTICE").read_text()
+    for owner in set(ATTRIBUTION.values()):
+        assert owner.removesuffix(" (public domain)") in said
+    assert "Copyright 2013-2019 Michael Bostock" in said
+    assert 'THE SOFTWARE IS PROVIDED "AS IS"' in said
+
+
+def test_sites_beyond_the_room_of_a_page_are_fewer_or_said_to_be_left_out(fits, monkeypatch):
+    found = check_fit(fits.coast, fits.coast_parts[1], None)
+    grid = Grid.of(fits.coast_grid, Layout.of(fits.coast))
+
+    def kept(room):
+        monkeypatch.setattr(sites, "MOST_VALUES", room)
+        shown, left = sites.sites_of(fits.coast, found, grid, None)
+        return [(s.source, len(s.names), s.count, len(s.y)) for s in shown], left
+
+    whole = ("laqn", 5, 5, 80)
+    assert kept(1000) == ([whole, ("cams", 4, 4, 64)], [])
+    assert kept(100) == ([whole, ("cams", 1, 4, 16)], [])
+    shown, left = kept(85)
+    assert shown == [whole]
+    assert left == [
+        "No place of cams can be chosen: a page carries 85 values of sites, and those of one place"
+        " are more than what others leave of them."
+    ]
+
+
+@pytest.mark.thorough
+def test_values_along_time_left_out_one_by_one_are_those_of_the_dense_covariance(fits, monkeypatch):
+    data = fits.coast_parts[1]
+    recipe = mrgp.MRGP(bias="affine", target="laqn", method="markov")
+    fit = mrgp.fit(recipe, data, weights={"cams": 0.5}, optimiser=QUICK)
+    expected = fit.leave_one_out()
+    monkeypatch.setattr(Markov, "most_dense", 10)
+    (check,) = check_fit(fit, data, None)
+    assert check.name == "left out"
+    for part in expected:
+        found, y = check.pairs[part.source, part.task]
+        np.testing.assert_allclose(y, part.y)
+        np.testing.assert_allclose(found.mean, part.mean, rtol=1e-6)
+        np.testing.assert_allclose(found.variance, part.variance, rtol=1e-6)
+
+
+def test_a_sample_of_the_values_that_were_fitted_is_called_one(fits, monkeypatch):
+    (whole,) = check_fit(fits.deep, fits.deep_data, None)
+    assert (whole.name, whole.sample) == ("in sample", "")
+    monkeypatch.setattr(verdicts, "MOST_VALUES", 10)
+    (some,) = check_fit(fits.deep, fits.deep_data, None)
+    kept = sum(len(y) for _, y in some.pairs.values())
+    there = sum(o.count for o in fits.deep_data)
+    assert kept < there
+    assert some.sample == f"a sample of {kept} of {there} values, drawn at random"
+    assert f"These are {some.sample}." in checks_section([some])

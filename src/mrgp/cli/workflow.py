@@ -241,6 +241,10 @@ def report(
         Path | None,
         typer.Option(help="Names of sites: a table with the columns of places and one of names."),
     ] = None,
+    crs: Annotated[
+        str | None,
+        typer.Option(help='Where x and y are: "EPSG:27700", or "EPSG:5070 in km".'),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write a page with maps, scores and what was learned: one HTML file, for any browser."""
@@ -260,6 +264,7 @@ def report(
         task=task,
         title=title,
         sites=saved.sites_beside(fit, loaded) if sites is None else read_frame(sites),
+        crs=crs,
         progress=progress("report"),
     )
     content = {

@@ -54,12 +54,16 @@ class Silent:
 
 @dataclasses.dataclass
 class Said:
-    """When something was last said to the user, what is being done, and whether a bar moves."""
+    """When something was last said to the user, what is being done, and whether a bar moves.
+
+    It is `watched` where something is said after some silent seconds.
+    """
 
     at: float = 0.0
     doing: str = ""
     since: float = 0.0
     moving: bool = False
+    watched: bool = False
 
     def do(self, what: str) -> None:
         """Note what is being done from now on."""
@@ -92,7 +96,7 @@ class Beat:
         self.thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> "Beat":
-        said.at = time.monotonic()
+        said.at, said.watched = time.monotonic(), True
         said.do("")
         self.thread.start()
         return self
@@ -100,23 +104,54 @@ class Beat:
     def __exit__(self, *_: object) -> None:
         self.over.set()
         self.thread.join()
+        said.watched = False
 
     def _watch(self) -> None:
         while not self.over.wait(self.seconds / 8):
-            if said.moving or time.monotonic() - said.at < self.seconds:
-                continue
-            what = said.doing or "working"
-            if _is_compiling() and "compiling" not in what:
-                what += ", compiling"
-            write(f"{what} ({duration(time.monotonic() - said.since)} so far)")
+            say_if_silent(self.seconds)
 
 
-def _is_compiling() -> bool:
-    """Tell whether a thread is inside the compiler: it says nothing of itself."""
-    for frame in sys._current_frames().values():
-        at: Any = frame
+def say_if_silent(seconds: float) -> None:
+    """Say what is being done, if nothing was said for so long."""
+    if said.moving or time.monotonic() - said.at < seconds:
+        return
+    what = said.doing or "working"
+    if _is_in("jax._src.compiler") and "compiling" not in what:
+        what += ", compiling"
+    write(f"{what} ({duration(time.monotonic() - said.since)} so far)")
+
+
+def watch() -> None:
+    """Let a thread say what is being done for as long as this library works, unless one does.
+
+    It ends by itself: an error or Ctrl-C may end the work at any place.
+    """
+    if not said.watched:
+        said.at, said.watched = time.monotonic(), True
+        threading.Thread(target=_while_working, daemon=True).start()
+
+
+def _while_working() -> None:
+    try:
+        while True:
+            time.sleep(SILENT_SECONDS / 8)
+            if not _is_in("mrgp"):
+                return
+            # Where nobody can read any more, there is nothing to say.
+            with contextlib.suppress(OSError, ValueError):
+                say_if_silent(SILENT_SECONDS)
+    finally:
+        said.watched = False
+
+
+def _is_in(module: str) -> bool:
+    """Tell whether another thread is inside a module, or one below it."""
+    mine = threading.get_ident()
+    for thread, frame in sys._current_frames().items():
+        at: Any = None if thread == mine else frame
         while at is not None:
-            if at.f_globals.get("__name__") == "jax._src.compiler":
+            name = str(at.f_globals.get("__name__"))
+            if name == module or name.startswith(f"{module}."):
                 return True
             at = at.f_back
     return False
@@ -172,6 +207,8 @@ class Pace:
 class Lines:
     """Write plain lines for logs: one every few seconds, and one when a stage ends.
 
+    Where a step takes long, such as to compile, what is being done is said meanwhile.
+
     >>> import contextlib, io
     >>> with contextlib.redirect_stderr(io.StringIO()) as log:
     ...     lines = Lines()
@@ -187,6 +224,7 @@ class Lines:
     def start(self, title: str, total: int) -> None:
         """Remember the title, unless there is one, and the time."""
         self.title, self.said, self.pace = self.given or title, time.monotonic(), Pace(total)
+        watch()
         said.do(f"{self.title}: {FIRST}")
 
     def update(self, step: int, text: str) -> None:
@@ -284,16 +322,26 @@ class Within:
         self.inner.update(self.at, f"{self.name}: looking at what it gives")
 
 
+def in_notebook() -> bool:
+    """Tell whether a person reads in a notebook: what runs there has a kernel.
+
+    >>> in_notebook()
+    False
+    """
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
+
+
 def as_progress(progress: Any) -> Progress:
     """Accept "auto", "bar", "lines", True, False, None, or a progress object.
 
-    "auto" draws a bar on a terminal and is silent elsewhere.
+    "auto" draws a bar on a terminal, writes lines in a notebook, and is silent elsewhere.
 
     >>> type(as_progress("lines")).__name__, type(as_progress(None)).__name__
     ('Lines', 'Silent')
     """
     if progress == "auto":
-        return Bar() if sys.stderr.isatty() else Silent()
+        return Bar() if sys.stderr.isatty() else Lines() if in_notebook() else Silent()
     named = {"bar": Bar, True: Bar, "lines": Lines, None: Silent, False: Silent}
     if isinstance(progress, str | bool | None):
         if progress not in named:

@@ -16,13 +16,19 @@ from mrgp.prediction import Prediction
 MOST_STEPS = 72
 MARKERS = ("circle", "diamond", "triangle-up", "square")
 COLOURS = {"mean": "Viridis", "sd": "Cividis"}
+MOST_FILLED = 600
+"""Areas of all slices that are filled one by one; of more the edges are drawn."""
+CORNERS = 5
+"""Of a cell, the first one twice."""
+EDGE = "rgba(255,255,255,0.8)"
 
 
 def explore_prediction(prediction: Prediction, data: Dataset | None = None) -> Any:
     """Return a plotly figure: a curve with its interval, or maps of mean and sd with a slider.
 
-    Pointing tells the place, the time, the value and its units. `data` are laid on top. The figure
-    holds all that it shows, and a notebook draws it without a network.
+    Pointing tells the place, the time, the value and its units. `data` are laid on top; polygons
+    and cells that are no full grid have their outlines. The figure holds all that it shows, and a
+    notebook draws it without a network.
 
     >>> import mrgp
     >>> x, one = mrgp.points([[0.0], [1.0]], inputs="day"), np.ones((1, 2))
@@ -100,7 +106,8 @@ def _maps(
     titles = [with_units(f"{name} of {prediction.task}", prediction.units) for name in values]
     style = {"subplot_titles": titles, "horizontal_spacing": 0.16}
     figure = subplots.make_subplots(1, 2, figure=_offline(graphs)(), **style)
-    steps = [_step(graphs, prediction, values, across, place, data) for place in places]
+    filled = len(prediction) <= MOST_FILLED
+    steps = [_step(graphs, prediction, values, across, place, data, filled) for place in places]
     for i, step in enumerate(steps):
         for trace, column in step:
             figure.add_trace(trace.update(visible=i == 0), 1, column)
@@ -134,6 +141,7 @@ def _step(
     across: tuple[str, str],
     place: Slice,
     data: Dataset | None,
+    filled: bool,
 ) -> list[tuple[Any, int]]:
     """Return the traces of one slice, with the panel of each."""
     found = []
@@ -146,35 +154,41 @@ def _step(
             "bar": {"x": 0.43 if column == 1 else 1.01, "len": 0.9, "thickness": 12},
             "told": f"{words}<br>%{{VALUE:.4g}} {prediction.units or ''}<extra>{name}</extra>",
         }
-        if regions is not None:
-            found.append((_field(graphs, regions, limits, look), column))
+        drawn = [] if regions is None else _field(graphs, regions, limits, look, filled)
         for o, symbol in zip(data or (), MARKERS * len(data or ()), strict=False):
             colour = COLOURS[name] if name == "mean" else None
-            found.append((_marks(graphs, o, symbol, across, place, colour, limits), column))
+            drawn += _marks(graphs, o, symbol, across, place, colour, limits)
+        found += [(trace, column) for trace in drawn]
     return found
 
 
-def _field(graphs: Any, regions: Regions, limits: tuple[float, float], look: Any) -> Any:
-    """Return a full grid as cells of colour, and other regions as squares at their middles."""
+def _field(
+    graphs: Any, regions: Regions, limits: tuple[float, float], look: Any, filled: bool
+) -> list[Any]:
+    """Return a full grid as cells of colour, other areas filled, and points as squares."""
     x, y = regions.x.middle, regions.y.middle
     told = "%{x}, %{y}<br>" + look["told"]
     columns, i = np.unique(x.round(9), return_inverse=True)
     rows, j = np.unique(y.round(9), return_inverse=True)
-    if len(columns) * len(rows) == len(x):
+    # Polygons whose middles are a full grid are still no cells.
+    cells = all(len(shape.vertices) <= CORNERS for shape in regions.shapes or ())
+    if cells and len(columns) * len(rows) == len(x):
         z = np.full((len(rows), len(columns)), np.nan)
         z[j.ravel(), i.ravel()] = regions.values
         ends = {"zmin": limits[0], "zmax": limits[1], "colorbar": look["bar"]}
         sides = {"x": _shown(regions.x, columns), "y": _shown(regions.y, rows)}
-        return graphs.Heatmap(
+        field = graphs.Heatmap(
             **sides,
             z=z.tolist(),
             **ends,
             colorscale=look["colorscale"],
             hovertemplate=told.replace("VALUE", "z"),
         )
+        return [field]
+    areas = _areas(graphs, regions, (limits, look["colorscale"]) if filled else None)
     marker = {"color": regions.values, "cmin": limits[0], "cmax": limits[1], "showscale": True}
-    marker |= {"symbol": "square", "size": 11, "colorbar": look["bar"]}
-    return graphs.Scatter(
+    marker |= {"symbol": "square", "size": 5 if areas else 11, "colorbar": look["bar"]}
+    middles = graphs.Scatter(
         x=_shown(regions.x, x),
         y=_shown(regions.y, y),
         mode="markers",
@@ -182,6 +196,43 @@ def _field(graphs: Any, regions: Regions, limits: tuple[float, float], look: Any
         customdata=regions.values,
         hovertemplate=told.replace("VALUE", "customdata"),
     )
+    return [*areas, middles]
+
+
+def _areas(
+    graphs: Any, regions: Regions, colours: tuple[tuple[float, float], str] | None
+) -> list[Any]:
+    """Return the outlines of areas: each filled, by limits and a scale of colours, or edges alone.
+
+    Regions that are points have none, and neither have those over dates.
+    """
+    if regions.shapes is None or regions.x.dated or regions.y.dated:
+        return []
+    rings = [shape.to_polygons() for shape in regions.shapes]
+    style = {"mode": "lines", "hoverinfo": "skip", "line": {"width": 1, "color": EDGE}}
+    if colours is None:
+        x, y = _corners([ring for several in rings for ring in several])
+        return [graphs.Scatter(x=x, y=y, name="outlines", **style)]
+    (low, high), scale = colours
+    shares = np.clip((regions.values - low) / ((high - low) or 1.0), 0.0, 1.0)
+    found = needed("plotly.colors", "").sample_colorscale(scale, shares.tolist())
+    drawn = []
+    for several, colour in zip(rings, found, strict=True):
+        x, y = _corners(several)
+        about = {"fill": "toself", "fillcolor": colour, "name": "area"}
+        drawn.append(graphs.Scatter(x=x, y=y, **about, **style))
+    return drawn
+
+
+def _corners(rings: list[np.ndarray]) -> tuple[list[float | None], list[float | None]]:
+    """Return the corners of rings one after another, with gaps between."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for ring in rings:
+        gap: list[float | None] = [None] if x else []
+        x += [*gap, *map(float, ring[:, 0])]
+        y += [*gap, *map(float, ring[:, 1])]
+    return x, y
 
 
 def _marks(
@@ -192,20 +243,20 @@ def _marks(
     place: Slice,
     colours: str | None,
     limits: tuple[float, float],
-) -> Any:
-    """Return the values of a source in a slice, in the colours of the map; a trace without any."""
+) -> list[Any]:
+    """Return the values of a source in a slice, in the colours of the map, and its outlines."""
     regions = regions_of(observed, across, place)
     line = {"color": "white", "width": 1}
     marker: dict[str, Any] = {"symbol": symbol, "size": 9, "line": line}
     if regions is None:
-        return graphs.Scatter(x=[], y=[], mode="markers", marker=marker, name=observed.name)
+        return [graphs.Scatter(x=[], y=[], mode="markers", marker=marker, name=observed.name)]
     if colours is None:
         marker["color"] = "rgba(0,0,0,0.35)"
     else:
         marker |= {"color": regions.values, "colorscale": colours}
         marker |= {"cmin": limits[0], "cmax": limits[1]}
     told = f"%{{x}}, %{{y}}<br>%{{customdata:.4g}} {observed.units or ''}"
-    return graphs.Scatter(
+    values = graphs.Scatter(
         x=_shown(regions.x, regions.x.middle),
         y=_shown(regions.y, regions.y.middle),
         mode="markers",
@@ -214,3 +265,4 @@ def _marks(
         name=observed.name,
         hovertemplate=f"{told}<extra>{observed.name}</extra>",
     )
+    return [*_areas(graphs, regions, None), values]

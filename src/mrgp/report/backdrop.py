@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mrgp.report.ground import Ground
 from mrgp.report.layout import Grid
 
 FINE = 500
@@ -31,22 +32,26 @@ Box = tuple[float, float, float, float]
 """West, east, south and north, in degrees."""
 
 
-def extent_of(grid: Grid) -> Box | None:
-    """Return the extent of a map in degrees, or nothing where it is not of longitude, latitude."""
+def extent_of(grid: Grid, ground: Ground | None = None) -> Box | None:
+    """Return the extent of a map in degrees, or nothing where it is not known where it lies."""
     found: list[float] = []
     quantities = ("longitude", "latitude")
     for d, quantity in zip(grid.layout.across, quantities, strict=False):
         axis = grid.sides[d].axis
-        if axis is None or axis.quantity != quantity:
+        if ground is None and (axis is None or axis.quantity != quantity):
             return None
         middles = grid.middles(d)
         half = 0.5 * float(np.ptp(middles)) / max(len(middles) - 1, 1)
         found += [float(middles.min()) - half, float(middles.max()) + half]
-    return (found[0], found[1], found[2], found[3]) if len(found) == 4 else None
+    if len(found) < 4:
+        return None
+    if ground is None:
+        return found[0], found[1], found[2], found[3]
+    return ground.box(found[:2], found[2:])
 
 
-def backdrop(box: Box | None) -> dict[str, Any] | None:
-    """Return the lines and cities within an extent, and whose they are.
+def backdrop(box: Box | None, ground: Ground | None = None) -> dict[str, Any] | None:
+    """Return the lines and cities within an extent, and whose they are; on the map of a ground.
 
     >>> found = backdrop((0.5, 2.0, 50.8, 51.5))
     >>> [line["kind"] for line in found["lines"]], found["words"]
@@ -60,7 +65,14 @@ def backdrop(box: Box | None) -> dict[str, Any] | None:
     ]
     # On the map of one city its name would only be in the way of its sites.
     wide = max(box[1] - box[0], box[3] - box[2]) > WIDEST
-    cities = [{"name": n, "x": x, "y": y} for n, x, y in _cities(box)] if wide else []
+    cities: list[dict[str, Any]] = []
+    if wide:
+        cities = [{"name": n, "x": x, "y": y} for n, x, y in _cities(box)]
+    if ground is not None:
+        for line in lines:
+            line["x"], line["y"] = _onto(ground, line["x"], line["y"])
+        for city in cities:
+            ([city["x"]], [city["y"]]) = _onto(ground, [city["x"]], [city["y"]])
     nouns = {"coast": "coast", "border": "borders", "state": "states"}
     owners: dict[str, list[str]] = {}
     for line in lines:
@@ -69,6 +81,14 @@ def backdrop(box: Box | None) -> dict[str, Any] | None:
         owners.setdefault(ATTRIBUTION["coast"], []).append("cities")
     said = [f"{', '.join(what).capitalize()}: {whose}." for whose, what in owners.items()]
     return {"lines": lines, "cities": cities, "words": " ".join(said)}
+
+
+def _onto(ground: Ground, lon: list[Any], lat: list[Any]) -> list[list[float | None]]:
+    """Return places in degrees as they are on a map in a plane, with the gaps between lines."""
+    given = np.array([lon, lat], np.float64)
+    moved = np.array(ground.plane(*given))
+    moved[:, np.isnan(given[0])] = np.nan
+    return [[None if np.isnan(v) else float(f"{v:.8g}") for v in side] for side in moved]
 
 
 def city_of(box: Box | None) -> str | None:

@@ -108,6 +108,7 @@ def _span(span: Span, payloads: list[dict[str, Any]]) -> dict[str, Any]:
         "over": span.over,
         "values": span.names,
         "counts": span.sizes,
+        "ends": span.ends,
         "note": span.left_out,
         "fields": payloads,
     }

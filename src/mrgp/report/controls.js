@@ -176,7 +176,15 @@ function listen() {
   byId("pick").addEventListener("click", togglePicking);
   byId("csv").addEventListener("click", saveTable);
   byId("netcdf").addEventListener("click", saveGrid);
-  byId("png").addEventListener("click", savePicture);
+  byId("series-csv").addEventListener("click", saveSeries);
+  byId("transect-csv").addEventListener("click", saveTransect);
+  const pictures = {
+    png: () => ["view", fileName("png")],
+    "series-png": () => ["series", seriesName("series", "png")],
+    "residuals-png": () => ["residuals", seriesName("residuals", "png")],
+    "transect-png": () => ["transect", plainName([fieldNow().task, "transect", timeNow()], "png")],
+  };
+  for (const [id, what] of Object.entries(pictures)) byId(id).addEventListener("click", () => savePicture(...what()));
   byId("view").addEventListener("keydown", moveMark);
   window.addEventListener("resize", redrawAll);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);

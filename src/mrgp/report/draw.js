@@ -74,8 +74,7 @@ function layerLook(field, values) {
     const limit = `${digits(chosen.threshold[chosen.task])} ${safe(field.units || "")}`.trim();
     return { title: `P(${mean} > ${limit})`, colours: "Viridis", ends: [0, 1] };
   }
-  const own = values && (chosen.colours === "shown" || noiseNow() > 0);
-  const ends = own ? endsOf(values) : field.range[chosen.layer];
+  const ends = values && chosen.colours === "shown" ? endsOf(values) : endsOfAll(field, chosen.layer);
   if (chosen.layer === "sd") return { title: `sd of ${named}`, colours: "Cividis", ends };
   return { title: `mean of ${named}`, colours: "Viridis", ends };
 }
@@ -99,19 +98,31 @@ function heatmap(field, look, values) {
       thickness: 14,
       ...(low ? { y: 1.02, yanchor: "bottom", len: 1 } : {}),
     },
-    hovertemplate: `%{x}, %{y}<br>${safe(timeNow())}<br>%{z:.4g}${hoverUnits(field)}<extra></extra>`,
+    hovertemplate: `${look.title}<br>%{x}, %{y}<br>${safe(timeNow())}<br>%{z:.4g}${hoverUnits(field)}<extra></extra>`,
     name: "prediction",
   };
 }
 
+// The time of the slider, or the period and that marks are means of the values in it.
+function whenWords() {
+  const time = safe(timeNow());
+  if (chosen.span === 0) return time === "" ? "" : `${time}<br>`;
+  return `${safe(spanNow().label)}, ${time}<br>mean of its values then: `;
+}
+
+// What pointing at a line or dots tells: what it is, where along it, the value with its unit.
+function told(trace, what, units, x = "%{x}") {
+  const [words, unit] = [what, unitOf(units)].map((text) => safe(text).replaceAll("%{", "%&#123;"));
+  return { ...trace, hovertemplate: `${words}<br>${x}<br>%{y:.4g}${unit}<extra></extra>` };
+}
+
 const hoverUnits = (field) => (chosen.layer === "above" ? "" : safe(unitOf(field.units)));
 
-// Values of a source at the step shown, places without one left out.
+// Values of a source at the step shown, or the means of those in a period; places without left out.
 function seenNow(source) {
   const count = source.places.x.length;
-  // Of means over periods there are no values: those of the middle are shown as places alone.
-  const step = chosen.span === 0 ? chosen.step : 0;
-  const values = unpack(source.values, step * count, count);
+  const packed = chosen.span === 0 ? source.values : source.periods[chosen.span - 1];
+  const values = unpack(packed, chosen.step * count, count);
   const seen = { x: [], y: [], value: [], place: [] };
   for (let i = 0; i < count; i++) {
     if (Number.isNaN(values[i])) continue;
@@ -156,15 +167,13 @@ function marks(source, seen, i, look) {
     marker: {
       symbol,
       size: cell ? (seen.x.length > 40 || isNarrow() ? 4 : 6) : isNarrow() ? 8 : 10,
-      color: chosen.layer === "sd" || chosen.span !== 0 ? "#888888" : colour,
+      color: chosen.layer === "sd" ? "#888888" : colour,
       colorscale: look.colours,
       cmin: look.ends[0],
       cmax: look.ends[1],
       line: { color: cell ? "#ffffff" : "#000000", width: 1 },
     },
-    hovertemplate: chosen.span === 0
-      ? `%{text}<br>${safe(timeNow())}<br>%{customdata:.4g}${safe(unitOf(source.units))}${asSaid(source.name)}<extra></extra>`
-      : "%{text}<extra></extra>",
+    hovertemplate: `%{text}<br>${whenWords()}%{customdata:.4g}${safe(unitOf(source.units))}${asSaid(source.name)}<extra></extra>`,
     showlegend: false,
     name: safe(source.name),
   };
@@ -277,12 +286,15 @@ function drawMap() {
 function curveOf(field) {
   const parts = gaussians(field, 0, cells);
   const { mean, sd } = moments(parts, cells);
-  const x = content.grid.x.values;
-  if (chosen.layer === "sd") return [line(x, sd, "sd", LINES[0])];
+  const { values: x, name, dates } = content.grid.x;
+  const along = dates ? "%{x}" : `${safe(name)} %{x}`;
+  const curve = (y, words, what, units) => told(line(x, y, words, LINES[0]), what, units, along);
+  if (chosen.layer === "sd") return [curve(sd, "sd", `sd of ${field.label}`, field.units)];
   if (chosen.layer === "above") {
-    return [line(x, above(parts, cells, chosen.threshold[chosen.task]), "probability", LINES[0])];
+    const limit = `${digits(chosen.threshold[chosen.task])}${unitOf(field.units)}`;
+    return [curve(above(parts, cells, chosen.threshold[chosen.task]), "probability", `P(${field.label} > ${limit})`, "")];
   }
-  return [...band(x, unpack(field.lower, 0, cells), unpack(field.upper, 0, cells)), line(x, mean, "mean", LINES[0])];
+  return [...band(x, unpack(field.lower, 0, cells), unpack(field.upper, 0, cells)), curve(mean, "mean", `mean of ${field.label}`, field.units)];
 }
 
 function line(x, y, name, colour, dash) {
@@ -300,7 +312,8 @@ function band(x, lower, upper, name) {
 function dots(source, i) {
   const values = Array.from(unpack(source.values, 0, source.x.length));
   const colour = i === 0 ? theme("--text") : LINES[1 + ((i - 1) % (LINES.length - 1))];
-  const trace = { type: "scatter", name: `${safe(source.name)}${asSaid(source.name)}`, hovertemplate: "%{x}: %{y:.4g}" };
+  const { name, dates } = content.grid.x;
+  const trace = told({ type: "scatter", name: `${safe(source.name)}${asSaid(source.name)}` }, `${source.name}${asSaid(source.name)}`, source.units, dates ? "%{x}" : `${safe(name)} %{x}`);
   if (!source.ends) {
     const marker = { color: colour, size: 6, symbol: symbolOf(source, i).symbol };
     return { ...trace, mode: "markers", x: source.x, y: values, marker };

@@ -33,6 +33,62 @@ function saveTable() {
   save(fileName("csv"), [`${lines.join("\n")}\n`], "text/csv");
 }
 
+const rounded = (value) => (value === undefined || Number.isNaN(value) ? "" : Number(value.toPrecision(7)));
+const tableOf = (head, rows) => [`${[head, ...rows].map((row) => row.map(quoted).join(",")).join("\n")}\n`];
+const plainName = (words, ending) => `${words.join("-").replace(/[^A-Za-z0-9.]+/g, "-").replace(/^-|-$/g, "")}.${ending}`;
+const seriesName = (what, ending) => {
+  const site = chosen.site;
+  return plainName([fieldNow().task, site ? calledSite(content.sites[site.group], site.place) : "marked-place", what], ending);
+};
+
+// The series that is drawn: of a site its values, what was predicted, residuals and what other
+// sources say; with the map at its cell. One row for each time of any of them.
+function saveSeries() {
+  const { slider } = content.grid;
+  const first = content.spans[0];
+  const field = first.fields[chosen.task];
+  const rows = new Map();
+  const put = (times, names, columns) =>
+    times.forEach((time, i) => {
+      if (!rows.has(time)) rows.set(time, {});
+      names.forEach((name, k) => (rows.get(time)[name] = columns[k][i]));
+    });
+  let names = ["value", "predicted", "sd", "95 % from", "95 % to", "residual (sd)"];
+  if (chosen.site) {
+    const { group: n, place } = chosen.site;
+    const group = content.sites[n];
+    const own = seriesOf(group, place);
+    const residuals = own.values.map((value, i) => (value - own.means[i]) / own.sds[i]);
+    put(own.times, names, [own.values, own.means, own.sds, own.lower, own.upper, residuals]);
+    for (const [i, places] of Object.entries(group.near)) {
+      const other = content.sites[i];
+      if (places[place] < 0 || other.check !== group.check || other.exposed !== group.exposed) continue;
+      const theirs = seriesOf(other, places[place]);
+      names.push(calledSite(other, places[place]));
+      put(theirs.times, names.slice(-1), [theirs.values]);
+    }
+  } else names = [];
+  const map = ["map mean", "map sd"];
+  const found = first.values.map((_, step) => valuesAt(step, chosen.row, chosen.column, field));
+  put(first.values, map, [found.map((one) => one.mean), found.map((one) => one.sd)]);
+  const head = [slider.name, ...names, ...map];
+  const sorted = [...rows.entries()].sort(([a], [b]) => (a < b ? -1 : 1));
+  const lines = sorted.map(([time, row]) => [time, ...head.slice(1).map((name) => rounded(row[name]))]);
+  save(seriesName("series", "csv"), tableOf(head, lines), "text/csv");
+}
+
+function saveTransect() {
+  const { x, y, slider, km } = content.grid;
+  const limit = digits(chosen.threshold[chosen.task]);
+  const head = [km ? "km" : "distance", x.name, y.name, ...(slider ? [slider.name] : []), "mean", "sd", `probability above ${limit}`];
+  const lines = transectCells().map(({ row, column, distance }) => {
+    const found = valuesAt(chosen.step, row, column);
+    const place = [rounded(distance), x.values[column], y.values[row], ...(slider ? [timeNow()] : [])];
+    return [...place, ...[found.mean, found.sd, found.above].map(rounded)];
+  });
+  save(plainName([fieldNow().task, "transect", timeNow()], "csv"), tableOf(head, lines), "text/csv");
+}
+
 // NetCDF in its classic format: a header, then the numbers, most significant byte first.
 class Classic {
   constructor() {
@@ -122,7 +178,7 @@ function saveGrid() {
   save(fileName("nc"), [classicFile(sizes, { title: content.title, time: when }, variables)], "application/x-netcdf");
 }
 
-function savePicture() {
-  const view = byId("view");
-  Plotly.downloadImage(view, { format: "png", filename: fileName("png").replace(/\.png$/, ""), width: view.clientWidth, height: view.clientHeight, scale: 2 });
+function savePicture(chart, name) {
+  const view = byId(chart);
+  Plotly.downloadImage(view, { format: "png", filename: name.replace(/\.png$/, ""), width: view.clientWidth, height: view.clientHeight, scale: 2 });
 }

@@ -1,63 +1,22 @@
 """What a page begins with: what, where and when; how good, beside which rule; and what to mind."""
 
-import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from mrgp.checks import is_dense
-from mrgp.checks.dense import dense
 from mrgp.data import Dataset, Observations
 from mrgp.inference import Fit
 from mrgp.report.backdrop import Box, city_of
+from mrgp.report.beside import Margin
+from mrgp.report.ground import Ground
 from mrgp.report.layout import Layout, written
 from mrgp.report.legal import pollutant
-from mrgp.report.markup import heading, listing, paragraph
+from mrgp.report.markup import counted, heading, joined, listing, paragraph
 from mrgp.report.verdicts import Check, value_units
-from mrgp.selection import RULES, best_rule
 from mrgp.supports import Boxes, Points, Polygons
 
-NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-MOST_VALUES = 2500
-"""Values up to which places are left out in closed form: the effort grows with the cube."""
-FOLDS, FEWEST = 5, 5
-VERDICTS = ("Beside the best simple rule", "A simple rule is better")
-"""How the reason begins in which a choice tells how the model does beside simple rules."""
 NOTHING_AMISS = "Neither the fit nor the checks below found anything amiss."
-BEHIND = 0.02
-"""Share by which a rule's rmse is lower before a page begins with it."""
-
-
-NOT_CHOSEN_BY_RULES = (
-    "It was not compared with simple rules, which is done for Gaussian values of one task: by a"
-    f" choice of the model, and for exact fits to at most {MOST_VALUES:,} values at {FEWEST} places"
-    " or more."
-)
-NOT_COMPARED = (
-    'It was not compared with simple rules: mrgp.fit("auto", data) does so, and so does a report'
-    f" on an exact fit of one task to at most {MOST_VALUES:,} values at {FEWEST} places or more."
-)
-
-
-def joined(words: Sequence[str]) -> str:
-    """Return words in a row: "a, b and c".
-
-    >>> joined(["a", "b", "c"]), joined(["a"])
-    ('a, b and c', 'a')
-    """
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun, small ones in words.
-
-    >>> counted(2, "task"), counted(1, "task"), counted(1200, "value")
-    ('two tasks', 'one task', '1,200 values')
-    """
-    number = NUMBERS[count] if count < len(NUMBERS) else f"{count:,}"
-    return f"{number} {noun}{'' if count == 1 else 's'}"
 
 
 def named(task: str) -> str:
@@ -71,7 +30,12 @@ def named(task: str) -> str:
 
 
 def title_of(
-    fit: Fit, tasks: Sequence[str], data: Dataset | None, layout: Layout, box: Box | None
+    fit: Fit,
+    tasks: Sequence[str],
+    data: Dataset | None,
+    layout: Layout,
+    box: Box | None,
+    ground: Ground | None = None,
 ) -> str:
     """Return what, where and when: tasks, sources, the place, and dates."""
     parts = [joined([named(task) for task in tasks])]
@@ -79,7 +43,7 @@ def title_of(
         return f"{parts[0]}, {joined(fit.sources)}"
     shown = [o for o in data if o.task in tasks]
     parts.append(joined(list(dict.fromkeys(_places(o, layout) for o in shown))))
-    parts += [_where(shown, layout, box), _when(shown, layout)]
+    parts += [_where(shown, layout, box, ground), _when(shown, layout)]
     said = ", ".join(filter(None, parts))
     return said[:1].upper() + said[1:]
 
@@ -106,21 +70,39 @@ def _ends(shown: Sequence[Observations], layout: Layout, d: int) -> list[Any]:
     return written(np.array([low, high]), layout.axes[d])
 
 
-def _where(shown: Sequence[Observations], layout: Layout, box: Box | None) -> str:
+def _where(
+    shown: Sequence[Observations], layout: Layout, box: Box | None, ground: Ground | None
+) -> str:
     """Return the place: a city, degrees in words, or from where to where plain inputs go."""
     city = city_of(box)
     if city is not None:
         return city
-    found = []
-    for d in (d for d in layout.across if not layout.is_time(d) and d != layout.along):
-        low, high = _ends(shown, layout, d)
+    sides = [d for d in layout.across if not layout.is_time(d) and d != layout.along]
+    ends = {d: _ends(shown, layout, d) for d in sides}
+    if ground is not None:
+        west, east, south, north = ground.box(*ends.values())
+        return f"{_degrees(west, east, 'EW')}, {_degrees(south, north, 'NS')}"
+    found, plain = [], []
+    for d, (low, high) in ends.items():
         axis = layout.axes[d]
-        if axis is not None:
-            signs = "EW" if axis.quantity == "longitude" else "NS"
-            found.append(_degrees(float(low), float(high), signs))
+        if axis is None:
+            plain.append(f"{layout.names[d]} {_plain(low, high)}")
         else:
-            found.append(f"{layout.names[d]} {low:.4g} to {high:.4g}")
-    return ", ".join(found)
+            found.append(_degrees(low, high, "EW" if axis.quantity == "longitude" else "NS"))
+    # Two numbers of a plane are one place.
+    return ", ".join([*found, *([joined(plain)] if plain else [])])
+
+
+def _plain(low: float, high: float) -> str:
+    """Return from where to where, with as many digits as tell the two apart.
+
+    >>> _plain(784.26, 1355.1), _plain(0.0, 6.0), _plain(0.25, 0.75)
+    ('784 to 1,355', '0 to 6', '0.25 to 0.75')
+    """
+    ends = (low, high)
+    if high - low >= 100:
+        return " to ".join(f"{v:,.0f}" for v in ends)
+    return " to ".join(f"{v:.4g}" for v in ends)
 
 
 def _degrees(low: float, high: float, signs: str) -> str:
@@ -193,17 +175,16 @@ def _without_effects(fit: Fit) -> list[str]:
     ]
 
 
-def short_section(fit: Fit, checks: list[Check], data: Dataset | None) -> str:
+def short_section(
+    fit: Fit, checks: list[Check], data: Dataset | None, margins: Sequence[Margin]
+) -> str:
     """Tell first what a reader wants to know: how good, against what, and what to be careful of."""
-    margin = beside_rules(fit, data)
-    if margin is None:
-        good = [NOT_CHOSEN_BY_RULES if fit.reasons else NOT_COMPARED]
-    else:
-        good = [*margin.behind, margin.words]
+    behind = [words for margin in margins for words in margin.behind]
+    good = [*behind, *(margin.words for margin in margins)]
     scores = [words for check in checks[:1] for words in _scores(fit, check)]
     good += scores or ["There are no values to score it by."]
     parts = [heading(3, "How good"), listing(good)]
-    warnings = [] if margin is None else margin.behind
+    warnings = [*behind]
     if fit.status.code != "converged":
         warnings.insert(0, f"The fit is not converged: {fit.status}.")
     warnings += [*_without_effects(fit), *fit.warnings, *_lacking(data)]
@@ -249,82 +230,3 @@ def _scores(fit: Fit, check: Check) -> list[str]:
             f" {100 * scores['coverage_95']:.0f} % of them lie inside their 95 % intervals."
         )
     return found
-
-
-class Margin(NamedTuple):
-    """How the model does beside the best simple rule, and the share its rmse is higher by."""
-
-    words: str
-    share: float
-
-    @classmethod
-    def of(cls, words: str) -> "Margin":
-        """Read the reason of a choice, as rounded there."""
-        said = re.search(r"rmse is (\d+) % higher", words)
-        if said:
-            return cls(words, float(said[1]) / 100.0)
-        rmse = re.search(r"rmse (\S+) and crps \S+, beside (\S+) and", words)
-        return cls(words, float(rmse[1]) / float(rmse[2]) - 1.0 if rmse else 0.0)
-
-    @property
-    def behind(self) -> list[str]:
-        """Say plainly that a rule is better, where it is.
-
-        >>> Margin("Beside it.", 0.05).behind
-        ['A simple rule is better at places held out: the rmse of the model is 5 % higher.']
-        >>> Margin("Beside it.", 0.01).behind
-        []
-        """
-        if self.share <= BEHIND:
-            return []
-        higher = f"the rmse of the model is {100 * self.share:.0f} % higher"
-        return [f"A simple rule is better at places held out: {higher}."]
-
-
-def beside_rules(fit: Fit, data: Dataset | None) -> Margin | None:
-    """Say how the model does beside the best simple rule, at places left out.
-
-    The reasons of a choice have it; of other exact fits the places of the first source are left
-    out in folds, in closed form, with the parameters held.
-    """
-    known = next((words for words in fit.reasons if words.startswith(VERDICTS)), None)
-    if known is not None:
-        return Margin.of(known)
-    used = sum(count for count, _ in fit.counts.values())
-    if data is None or len(fit.tasks) > 1 or used > MOST_VALUES or not is_dense(fit):
-        return None
-    process = next((p for p in fit.processes if p[0] == vars(fit.recipe).get("target")), None)
-    process = process or fit.processes[0]
-    rmse = _left_out(fit, process)
-    if rmse is None:
-        return None
-    best = best_rule(data, FOLDS, process)
-    unit = f" {fit.units_of(process)}" if fit.units_of(process) else ""
-    share = rmse / best.rmse - 1.0 if best.rmse else 0.0
-    word = "more" if share > 0 else "less"
-    more = "about as much" if abs(share) < 0.02 else f"{100 * abs(share):.0f} % {word}"
-    words = (
-        f"At places of {process[0]} that are left out, a fifth at a time, the model is off by"
-        f" {rmse:.3g}{unit} (rmse), {more} than the best of {len(best.scores)} simple rules,"
-        f" {RULES[best.rule.name].meaning} ({best.rmse:.3g}{unit})."
-    ).replace("as much than", "as much as")
-    return Margin(words, share)
-
-
-def _left_out(fit: Fit, process: tuple[str, str]) -> float | None:
-    """Return the rmse at places left out in folds: (C^-1)_bb^-1 (C^-1 r)_b are their errors."""
-    found = dense(fit, "write_report", "")
-    rows, support = found.rows[process], found.supports[process]
-    layout = Layout.of(fit)
-    columns = [d for d in range(len(layout.names)) if d != layout.along]
-    centres = np.asarray(support.centres)[:, columns].round(9)
-    places, owner = np.unique(centres, axis=0, return_inverse=True)
-    if len(places) < FEWEST:
-        return None
-    fold = np.random.default_rng(0).permutation(len(places)) % FOLDS
-    errors = []
-    for k in range(FOLDS):
-        gone = rows.start + np.flatnonzero(fold[owner.ravel()] == k)
-        block = found.root[:, gone]
-        errors.append(np.linalg.solve(block.T @ block, found.alpha[gone]))
-    return float(np.sqrt(np.mean(np.concatenate(errors) ** 2)))

@@ -1,4 +1,4 @@
-"""Pieces of HTML, with all text escaped."""
+"""Pieces of HTML, with all text escaped, and of sentences."""
 
 from collections.abc import Sequence
 from html import escape
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 NUMBER = ' class="number"'
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 COLUMN, ROW = 'th scope="col"', 'th scope="row"'
 
 
@@ -81,3 +82,23 @@ def section(name: str, title: str, body: str) -> str:
 def chart(name: str, label: str) -> str:
     """Return the place of a drawing, with words for those who do not see it."""
     return f'<div class="chart" id="{escape(name)}" role="img" aria-label="{escape(label)}"></div>'
+
+
+def joined(words: Sequence[str]) -> str:
+    """Return words in a row: "a, b and c".
+
+    >>> joined(["a", "b", "c"]), joined(["a"])
+    ('a, b and c', 'a')
+    """
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun, small ones in words.
+
+    >>> counted(2, "task"), counted(1, "task"), counted(1200, "value")
+    ('two tasks', 'one task', '1,200 values')
+    """
+    number = NUMBERS[count] if count < len(NUMBERS) else f"{count:,}"
+    return f"{number} {noun}{'' if count == 1 else 's'}"

@@ -20,10 +20,18 @@ CORNERS = np.array([[0, 2], [1, 2], [1, 3], [0, 3], [0, 2]])
 """Of a cell, by its ends: left, right, lower, upper."""
 
 
-def overlays(data: Dataset, grid: Grid) -> list[dict[str, Any]]:
-    """Return the places of every source, and its values there at each step of the slider."""
-    draw = _along_curve if len(grid.layout.across) == 1 else _on_map
-    return [draw(observed.dropna(), grid) for observed in data]
+Periods = list[list[tuple[float, float]]]
+"""From where to where the periods of averages go, in seconds: of each averaging time."""
+
+
+def overlays(data: Dataset, grid: Grid, periods: Periods | None = None) -> list[dict[str, Any]]:
+    """Return the places of every source, and its values there at each step of the slider.
+
+    Of `periods` they are the means of the values in each.
+    """
+    if len(grid.layout.across) == 1:
+        return [_along_curve(observed.dropna(), grid) for observed in data]
+    return [_on_map(observed.dropna(), grid, periods or []) for observed in data]
 
 
 def _along_curve(observed: Observations, grid: Grid) -> dict[str, Any]:
@@ -39,7 +47,7 @@ def _along_curve(observed: Observations, grid: Grid) -> dict[str, Any]:
     }
 
 
-def _on_map(observed: Observations, grid: Grid) -> dict[str, Any]:
+def _on_map(observed: Observations, grid: Grid, periods: Periods) -> dict[str, Any]:
     """Return the different places of a source, and its values at each step, NaN for none."""
     layout = grid.layout
     lower, upper = (np.asarray(bound).round(9) for bound in observed.support.bounds)
@@ -48,7 +56,10 @@ def _on_map(observed: Observations, grid: Grid) -> dict[str, Any]:
     y, owner, count = _of_field(observed), owner.ravel(), len(places)
     room = int(np.clip(MOST_VALUES // len(grid.index), LEAST_PLACES, MOST_PLACES))
     kept = evenly(count, room)
-    values = [_means(owner[rows], y[rows], count)[kept] for rows in _steps(observed, grid)]
+
+    def means(several: list[np.ndarray]) -> dict[str, Any]:
+        return packed([_means(owner[rows], y[rows], count)[kept] for rows in several])
+
     lower, upper = places[kept][:, [0, 2]], places[kept][:, [1, 3]]
     wide = bool(np.any(upper > lower))
     found = _named(observed, "cells" if wide else "points", len(kept), count)
@@ -56,7 +67,19 @@ def _on_map(observed: Observations, grid: Grid) -> dict[str, Any]:
     if wide:
         outlines = _outlines(observed, first[kept])
         found["outlines"] = outlines or [_shown(layout, place[CORNERS]) for place in places[kept]]
-    return found | {"values": packed(values)}
+    over = [means(_within(observed, grid, ends)) for ends in periods]
+    return found | {"values": means(_steps(observed, grid)), "periods": over}
+
+
+def _within(
+    observed: Observations, grid: Grid, ends: list[tuple[float, float]]
+) -> list[np.ndarray]:
+    """Return which values have their middle in each period."""
+    along = grid.layout.along
+    assert along is not None
+    lower, upper = (np.asarray(bound)[:, along] for bound in observed.support.bounds)
+    middle = plain(0.5 * (lower + upper), grid.layout.axes[along])
+    return [(start <= middle) & (middle < end) for start, end in ends]
 
 
 def _of_field(observed: Observations) -> Float[np.ndarray, " n"]:

@@ -40,6 +40,20 @@ function noiseOf(field, step) {
 }
 const noiseNow = () => noiseOf(fieldNow(), chosen.step);
 
+// The ends of a layer over all steps, the noise of values in it where that is chosen.
+function endsOfAll(field, layer) {
+  const all = field.range[layer];
+  if (!noiseNow() || (field.scale === "real" && layer === "mean")) return all;
+  const steps = Array.from({ length: spanNow().steps }, (_, step) => step);
+  if (field.scale === "real") {
+    const noises = steps.map((step) => noiseOf(field, step));
+    return [Math.hypot(all[0], Math.min(...noises)), Math.hypot(all[1], Math.max(...noises))];
+  }
+  field.noisy ??= {};
+  field.noisy[layer] ??= endsOf(steps.flatMap((step) => endsOf(moments(gaussians(field, step * cells, cells), cells)[layer])));
+  return field.noisy[layer];
+}
+
 // Numbers are packed as base64 text; bytes are made of it once, and values of one step when shown.
 function bytesOf(packed) {
   if (!packed.bytes) {
@@ -206,10 +220,14 @@ const isBiased = (source) => content.biased.includes(source);
 const asSaid = (source) => (isBiased(source) ? ", as the source says, bias included" : "");
 const unitOf = (units) => (units ? ` ${units}` : "");
 
-// Where and when, in words.
+// Where, and where and when, in words.
+function placeOnly(row, column) {
+  const { x, y } = content.grid;
+  return `${x.name} ${coordinate(x.values[column])}${y ? `, ${y.name} ${coordinate(y.values[row])}` : ""}`;
+}
+
 function placeWords(row, column, time = timeNow()) {
-  const place = [`${content.grid.x.name} ${coordinate(content.grid.x.values[column])}`];
-  if (content.grid.y) place.push(`${content.grid.y.name} ${coordinate(content.grid.y.values[row])}`);
+  const place = [placeOnly(row, column)];
   const slider = content.grid.slider;
   if (slider) place.push(`${slider.dates ? "" : `${slider.name} `}${coordinate(time)}`);
   return place.join(", ");

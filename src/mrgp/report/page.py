@@ -16,10 +16,13 @@ from mrgp._extras import needed
 from mrgp._types import float64
 from mrgp.data import Dataset
 from mrgp.inference import Fit, as_progress
+from mrgp.plotting.coordinates import with_units
 from mrgp.report import sections
 from mrgp.report.attribution import telling
 from mrgp.report.backdrop import backdrop, extent_of
+from mrgp.report.beside import beside_rules
 from mrgp.report.contents import Contents
+from mrgp.report.ground import Ground, unknown
 from mrgp.report.headline import short_section, subtitle_of, title_of
 from mrgp.report.layout import UNEVEN, Grid, Layout, default_grid
 from mrgp.report.legal import limits_for
@@ -68,6 +71,7 @@ def write_report(
     task: str | None = None,
     title: str | None = None,
     sites: Any = None,
+    crs: Any = None,
     progress: Any = None,
 ) -> Report:
     """Write a fit as one HTML file that opens without a network.
@@ -78,7 +82,8 @@ def write_report(
     keep; `held_out` are values to score, of sources that were fitted; `grid` is a full grid of
     points or cells, by default over the extent of the data. All tasks are drawn, or the one named.
     `title` stands in the place of one that says what, where and when. `sites` is a table of the
-    names of sites: the columns of their places as the inputs are called, and one of names.
+    names of sites: the columns of their places as the inputs are called, and one of names. `crs`
+    says where x and y in plain numbers are, such as "EPSG:27700", or "EPSG:5070 in km".
 
     >>> import numpy as np, mrgp, tempfile
     >>> x = np.linspace(0.0, 6.0, 20)[:, None]
@@ -99,28 +104,31 @@ def write_report(
     tasks = fit.tasks if task is None else (task,)
     known = _known(fit, data)
     layout = Layout.of(fit)
+    ground = Ground.of(crs, layout)
     book = book_of(sites, layout)
     places = Grid.of(default_grid(layout, known) if grid is None else grid, layout)
     made = Contents(fit, tasks, known, places, as_progress(progress))
     drawn = made.drawn()
     found = checks(fit, known, held_out)
-    by_site = sites_of(fit, found, places, book)
+    margins = beside_rules(fit, known, made.progress)
+    by_site, without = sites_of(fit, found, places, book)
+    spans = made.spans(drawn)
     maps = sections.maps_of(fit)
-    box = extent_of(places)
-    named = title or title_of(fit, tasks, known, layout, box)
+    box = extent_of(places, ground)
+    named = title or title_of(fit, tasks, known, layout, box, ground)
     content = {
         "title": named,
         "kind": "curve" if len(layout.across) == 1 else "map",
-        "grid": _axes(places),
-        "spans": made.spans(drawn),
+        "grid": _axes(places, ground),
+        "spans": spans,
         "limits": [_limits(name, fit.units.get(name)) for name in tasks],
         "noise": [noise_of(fit, name) for name in tasks],
         "biased": sections.biased_sources(fit),
-        "sources": [] if known is None else overlays(known, places),
+        "sources": [] if known is None else overlays(known, places, [s["ends"] for s in spans[1:]]),
         "sites": site_payload(by_site, places),
-        "backdrop": backdrop(box),
+        "backdrop": backdrop(box, ground),
         "tells": [telling(fit, known, places, name, made.progress) for name in tasks],
-        "notices": made.notices(),
+        "notices": [*made.notices(), *without, *filter(None, [unknown(layout, ground)])],
         "checks": [check.curves() for check in found],
         "maps": sections.drawings(maps),
     }
@@ -130,7 +138,7 @@ def write_report(
     parts = {
         "title": escape(named),
         "subtitle": escape(subtitle_of(fit, tasks)),
-        "short": section("short", "In short", short_section(fit, found, known)),
+        "short": section("short", "In short", short_section(fit, found, known, margins)),
         "data": section("data", "Data", sections.data_section(fit, known, layout)),
         "model": section("model", "Model", sections.model_section(fit)),
         "checks": section("checks", "Checks", checked),
@@ -166,14 +174,15 @@ def _known(fit: Fit, data: Dataset | None) -> Dataset | None:
     return found if found is not None and found.processes == fit.processes else None
 
 
-def _axes(grid: Grid) -> dict[str, Any]:
+def _axes(grid: Grid, ground: Ground | None) -> dict[str, Any]:
     """Return the coordinates of the grid, with labels and the shape of a map."""
     layout = grid.layout
     found: dict[str, Any] = {"steps": len(grid.index), "rows": grid.index.shape[1]}
     slider = {} if layout.along is None else {"slider": layout.along}
     for name, d in (dict(zip("xy", layout.across, strict=False)) | slider).items():
+        unit = ground.unit if ground is not None and name in ("x", "y") else None
         found[name] = {
-            "label": layout.label(d),
+            "label": with_units(layout.names[d], unit) if unit else layout.label(d),
             "name": layout.names[d],
             "values": grid.shown(d),
             "dates": layout.is_time(d),
@@ -184,7 +193,9 @@ def _axes(grid: Grid) -> dict[str, Any]:
     found["held"] = [f"{layout.names[d]} = {grid.shown(d)[0]}" for d in layout.held]
     found["ratio"] = _ratio(grid)
     axes = [layout.axes[d] for d in layout.across]
-    if len(axes) == 2 and all(axis is not None and axis.unit == "km" for axis in axes):
+    if ground is not None:
+        found["km"] = [ground.km, ground.km]
+    elif len(axes) == 2 and all(axis is not None and axis.unit == "km" for axis in axes):
         found["km"] = [1 / axis.step for axis in axes if axis is not None]
     return found
 

@@ -14,9 +14,17 @@ from mrgp.parameters import at_limit
 from mrgp.plotting.coordinates import with_units
 from mrgp.plotting.functions import map_title
 from mrgp.plotting.learned import lengthscales_along, noise_sds, unit_of
-from mrgp.report.headline import counted, joined
 from mrgp.report.layout import Layout, written
-from mrgp.report.markup import chart, heading, lines, listing, paragraph, table
+from mrgp.report.markup import (
+    chart,
+    counted,
+    heading,
+    joined,
+    lines,
+    listing,
+    paragraph,
+    table,
+)
 from mrgp.report.verdicts import FEW, SAID, Check
 from mrgp.supports import Nodes, Points, Polygons, Spaces
 
@@ -195,6 +203,7 @@ def checks_section(found: list[Check], by_site: str = "") -> str:
         parts += [
             heading(3, title),
             paragraph(words),
+            *([paragraph(f"These are {check.sample}.")] if check.sample else []),
             table(f"Scores: {title.lower()}", header, rows),
             paragraph(HOW_TO_READ),
         ]

@@ -5,6 +5,14 @@ const MEANINGS = {
   "in sample": "values that were fitted",
 };
 
+// What was predicted of the values of a source, and whether they are a sample.
+const meaningOf = (group) => `${MEANINGS[group.check]}${group.sample ? `; ${group.sample}` : ""}`;
+const unitsOfSite = (group) => group.units || "";
+const calledSite = (group, place) => {
+  const name = group.names[place];
+  return name.startsWith(group.source) ? name : `${name} (${group.source})`;
+};
+
 const groupsNow = () => content.sites.filter((group) => group.task === fieldNow().task);
 
 // Which site of a source is at a place.
@@ -90,7 +98,7 @@ function scoreMarks(field) {
     x: group.x,
     y: group.y,
     text: group.names.map(safe),
-    customdata: group[chosen.marks],
+    customdata: group[chosen.marks].map((score, place) => [score, group.first[place + 1] - group.first[place]]),
     marker: {
       size: 13,
       symbol: MARKS[n % MARKS.length].symbol,
@@ -103,7 +111,7 @@ function scoreMarks(field) {
       showscale: n === 0,
       colorbar: { title: { text: withUnits(title, safe(groups[0].units || "")), side: "top" }, orientation: "h", thickness: 10, y: -(isNarrow() ? 92 : 72) / plotHeight(), yanchor: "top", ypad: 0, len: 0.8 },
     },
-    hovertemplate: `%{text}<br>${title}: %{customdata:.4g}${safe(unitOf(group.units))}<extra></extra>`,
+    hovertemplate: `%{text} (${safe(group.source)})<br>${title.replace(" of each site", "")} of ${safe(group.task)}: %{customdata[0]:.4g}${safe(unitOf(group.units))}<br>of %{customdata[1]} values, ${meaningOf(group)}<extra></extra>`,
     showlegend: false,
     name: `scores of ${safe(group.source)}`,
   }));
@@ -117,17 +125,21 @@ function hiddenSource(group) {
 function siteTraces(site) {
   const group = content.sites[site.group];
   const own = seriesOf(group, site.place);
+  const called = calledSite(group, site.place);
+  const units = unitsOfSite(group);
   const traces = [...band(own.times, own.lower, own.upper, `95 %, ${MEANINGS[group.check]}`)];
-  traces.push({ ...line(own.times, own.means, "predicted for each value", LINES[0], "dot") });
+  traces.push(told(line(own.times, own.means, "predicted for each value", LINES[0], "dot"), `${called}, predicted`, units));
   const marker = { color: theme("--text"), size: 6 };
-  traces.push({ type: "scatter", mode: "markers", x: own.times, y: own.values, name: isBiased(group.source) ? `${safe(group.source)}${asSaid(group.source)}` : `measured, ${safe(group.source)}`, marker });
+  const named = isBiased(group.source) ? `${safe(group.source)}${asSaid(group.source)}` : `measured, ${safe(group.source)}`;
+  traces.push(told({ type: "scatter", mode: "markers", x: own.times, y: own.values, name: named, marker }, `${called}, ${isBiased(group.source) ? "as the source says" : "measured"}`, units));
   Object.entries(group.near).forEach(([i, places], n) => {
     const place = places[site.place];
     const other = content.sites[i];
     if (place < 0 || other.check !== group.check || other.exposed !== group.exposed) return;
     const theirs = seriesOf(other, place);
     const shown = line(theirs.times, theirs.values, `${safe(other.source)} says (${safe(other.names[place])})${isBiased(other.source) ? ", bias included" : ""}`, LINES[1 + (n % (LINES.length - 1))]);
-    traces.push({ ...shown, mode: "lines+markers", marker: { size: 4 } });
+    const says = `${calledSite(other, place)} says${isBiased(other.source) ? ", bias included" : ""}`;
+    traces.push(told({ ...shown, mode: "lines+markers", marker: { size: 4 } }, says, unitsOfSite(other)));
   });
   return traces;
 }
@@ -155,19 +167,23 @@ function drawSeries() {
   tellSite(site);
   const field = fieldNow();
   const first = content.spans[0];
-  const times = slider && first.steps > 1;
-  byId("series").hidden = !times;
-  byId("residuals").hidden = !times || !site;
+  const group = site ? content.sites[site.group] : null;
+  // A site has its values whatever the times of the map.
+  const times = slider && (first.steps > 1 || (site && new Set(seriesOf(group, site.place).times).size > 1));
+  for (const name of ["series", "series-files"]) byId(name).hidden = !times;
+  for (const name of ["residuals", "residuals-png"]) byId(name).hidden = !times || !site;
   if (!times) return;
   const map = chosen.span === 0 ? field : first.fields[chosen.task];
-  const group = site ? content.sites[site.group] : null;
   const found = first.values.map((_, step) => valuesAt(step, chosen.row, chosen.column, map));
-  const mean = line(slider.values, found.map((one) => one.mean), site ? isBiased(group.source) ? "the map at its cell, without bias" : "the map at its cell" : "mean at the marked place", site ? LINES[2] : LINES[0]);
+  const words = site ? (isBiased(group.source) ? "the map at its cell, without bias" : "the map at its cell") : "mean at the marked place";
+  const drawn = line(slider.values, found.map((one) => one.mean), words, site ? LINES[2] : LINES[0]);
+  const where = site ? `${calledSite(group, site.place)}, ${words}` : `mean of ${field.label}, ${placeOnly(chosen.row, chosen.column)}`;
+  const mean = told({ ...drawn, ...(first.steps > 1 ? {} : { mode: "markers", marker: { symbol: "cross", size: 10 } }) }, where, field.units);
   const around = band(slider.values, found.map((v) => v.low), found.map((v) => v.high), bandName(map));
   // Counts with an exposure are no rates, which the map has.
   const alike = !group || !group.exposed;
   const traces = site ? [...siteTraces(site), ...(alike ? [mean] : [])] : [...around, mean];
-  const at = chosen.span === 0 ? slider.values[chosen.step] : null;
+  const at = chosen.span === 0 && first.steps > 1 ? slider.values[chosen.step] : null;
   const shapes = at === null ? [] : [{ type: "line", x0: at, x1: at, yref: "paper", y0: 0, y1: 1, line: { color: theme("--soft"), width: 1, dash: "dot" } }];
   const reached = site && reachOf(site, slider, traces);
   const rows = isNarrow() ? Math.ceil(traces.length) : Math.ceil(traces.length / 3);
@@ -187,7 +203,7 @@ function drawResiduals(site, across, width) {
   const own = seriesOf(group, site.place);
   const y = own.values.map((value, i) => (value - own.means[i]) / own.sds[i]);
   const marker = { color: y.map((r) => (Math.abs(r) > 2 ? LINES[1] : LINES[0])) };
-  const traces = [{ type: "bar", x: own.times, y, width, marker, name: "residual", hovertemplate: "%{x}<br>%{y:.2f} sd<extra></extra>" }];
+  const traces = [{ type: "bar", x: own.times, y, width, marker, name: "residual", hovertemplate: `${safe(calledSite(group, site.place))}, residual<br>%{x}<br>%{y:.2f} sd<extra></extra>` }];
   const rule = (at) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: at, y1: at, line: { color: theme("--soft"), width: 1, dash: "dash" } });
   const layout = canvas(byId("residuals").clientWidth, 190, {
     xaxis: { ...across },
@@ -213,5 +229,5 @@ function tellSite(site) {
   const words = one
     ? [`${isBiased(group.source) ? "the source says" : "measured"} ${digits(own.values[0])}${units}`, `predicted ${digits(own.means[0])}${units}, 95 % from ${digits(own.lower[0])} to ${digits(own.upper[0])}`, error]
     : [`${own.count} values`, `rmse ${digits(group.rmse[site.place])}${units}`, error, `${(100 * group.inside[site.place]).toFixed(0)} % inside 95 % intervals`];
-  byId("site-words").textContent = `${words.join(", ")}; ${MEANINGS[group.check]}.`;
+  byId("site-words").textContent = `${words.join(", ")}; ${meaningOf(group)}.`;
 }

@@ -33,7 +33,8 @@ class Sites:
     """The places of one source, their names, and which of them each value is of.
 
     `count` is the number of places there are, of which some may be left out. Values that are
-    `exposed` are counts, and those of the field are rates.
+    `exposed` are counts, and those of the field are rates. `sample` says which values there are,
+    if not all.
     """
 
     source: str
@@ -46,38 +47,70 @@ class Sites:
     y: Float[np.ndarray, " n"]
     count: int
     exposed: bool = False
+    sample: str = ""
 
     def rows(self, place: int) -> Int[np.ndarray, " _"]:
         """Return the values of a place."""
         return np.flatnonzero(self.owner == place)
 
 
-def sites_of(fit: Fit, checks: list[Check], grid: Grid, book: Book | None) -> list[Sites]:
-    """Return the sites of every source that was checked; none over one input.
+def sites_of(
+    fit: Fit, checks: list[Check], grid: Grid, book: Book | None
+) -> tuple[list[Sites], list[str]]:
+    """Return the sites of every source that was checked, and what is left out; none over one input.
 
     Where a source has more places than a page can name, those are kept on which a site of another
-    source lies.
+    source lies; where it has more values than a page can carry, as many places as there is room
+    for.
     """
     if len(grid.layout.across) < 2:
-        return []
+        return [], []
     found = []
     for check in checks:
         for process, (said, y) in check.pairs.items():
             said = dataclasses.replace(said, units=value_units(fit, process))
             one = _sites(check.name, process, said, y, grid.layout, book)
-            found.append(dataclasses.replace(one, exposed=process in fit.exposed))
+            about = {"exposed": process in fit.exposed, "sample": check.sample}
+            found.append(dataclasses.replace(one, **about))
     few = [s for s in found if len(s.names) <= MOST_SITES]
     room = MOST_VALUES
-    kept = []
+    kept, left = [], []
     for one in found:
         if len(one.names) > MOST_SITES:
             covering = {p for other in few if other.task == one.task for p in covers(one, other)}
             chosen = np.array(sorted(p for p in covering if p >= 0)[:MOST_SITES], int)
             one = _taken(one, chosen if few else evenly(len(one.names), MOST_SITES))
-        if one.names and len(one.y) <= room:
+        if len(one.y) > room:
+            one = _taken(one, _within(one, room))
+        if one.names:
             room -= len(one.y)
             kept.append(one)
-    return kept
+        elif one.count:
+            left.append(_left_out(one, bool(few)))
+    return kept, left
+
+
+def _within(sites: Sites, room: int) -> Int[np.ndarray, " k"]:
+    """Return as many places as have at most so many values, evenly chosen."""
+    sizes = np.bincount(sites.owner, minlength=len(sites.names))
+    for count in range(min(len(sizes), 1 + room * len(sizes) // max(len(sites.y), 1)), 0, -1):
+        chosen = evenly(len(sizes), count)
+        if sizes[chosen].sum() <= room:
+            return chosen
+    return np.zeros(0, int)
+
+
+def _left_out(sites: Sites, few: bool) -> str:
+    """Say why no place of a source can be chosen."""
+    if sites.count > MOST_SITES and few:
+        return (
+            f"None of the {sites.count:,} places of {sites.source} can be chosen: no site of"
+            " another source lies in one."
+        )
+    return (
+        f"No place of {sites.source} can be chosen: a page carries {MOST_VALUES:,} values of sites,"
+        " and those of one place are more than what others leave of them."
+    )
 
 
 def _sites(
@@ -229,6 +262,7 @@ def _payload(sites: Sites, several: list[Sites], grid: Grid) -> dict[str, Any]:
         "check": sites.check,
         "units": sites.prediction.units,
         "exposed": sites.exposed,
+        "sample": sites.sample,
         "names": sites.names,
         "count": sites.count,
         "x": [float(f"{v:.8g}") for v in middles[0]],
@@ -274,6 +308,7 @@ def sites_table(several: list[Sites]) -> str:
         rows = sorted(scores(one), key=lambda row: -row["rmse"])
         body = [[r[k] for k in ("name", "n", "mean", "error", "rmse", "inside")] for r in rows]
         of = f"{one.source}, {one.task}: {WORDS[one.check]}"
+        of += f"; {one.sample}" if one.sample else ""
         if len(rows) < one.count:
             of += f"; {len(rows)} of {one.count} places"
         units = one.prediction.units

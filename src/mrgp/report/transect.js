@@ -59,21 +59,28 @@ function transectCells() {
   return found;
 }
 
+const whenOnly = () => (timeNow() === "" ? "" : `${safe(timeNow())}<br>`);
+
 function drawTransect() {
   const ready = chosen.ends.length === 2;
-  byId("transect").hidden = !ready;
+  for (const name of ["transect", "transect-files"]) byId(name).hidden = !ready;
   if (!ready) return;
   const field = fieldNow();
   const along = transectCells();
   const values = along.map(({ row, column }) => valuesAt(chosen.step, row, column));
   const x = along.map((cell) => cell.distance);
   const shown = chosen.layer === "mean" ? "mean" : chosen.layer;
+  const { title } = layerLook(field);
+  const km = content.grid.km ? " km" : "";
+  const text = along.map(({ row, column }) => safe(placeOnly(row, column)));
+  // The title of a layer is escaped already.
+  const point = { text, hovertemplate: `${title}<br>%{text}, %{x:.4g}${km} along the transect<br>${whenOnly()}%{y:.4g}${hoverUnits(field)}<extra></extra>` };
   const traces =
     shown === "mean"
-      ? [...band(x, values.map((v) => v.low), values.map((v) => v.high), bandName(field)), line(x, values.map((v) => v.mean), "mean along the transect", LINES[0])]
-      : [line(x, values.map((v) => v[shown]), "along the transect", LINES[0])];
+      ? [...band(x, values.map((v) => v.low), values.map((v) => v.high), bandName(field)), { ...line(x, values.map((v) => v.mean), "mean along the transect", LINES[0]), ...point }]
+      : [{ ...line(x, values.map((v) => v[shown]), "along the transect", LINES[0]), ...point }];
   const vertical = axis("", false);
-  vertical.title.text = layerLook(field).title;
+  vertical.title.text = title;
   const layout = canvas(byId("transect").clientWidth, 280, {
     xaxis: axis(content.grid.km ? "distance along the transect (km)" : "distance along the transect", false),
     yaxis: vertical,

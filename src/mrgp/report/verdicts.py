@@ -12,6 +12,7 @@ from mrgp.evaluation import evaluate, pit
 from mrgp.inference import Fit
 from mrgp.plotting.calibration import LEVELS, pit_density, shares_inside
 from mrgp.prediction import Prediction, predict_values
+from mrgp.report.cavity import has_cavity, left_out_each
 
 BINS = 10
 MOST_VALUES = 2000
@@ -44,8 +45,8 @@ Process = tuple[str, str]
 class Check:
     """Scores of each process against some values, and where they fell in their predictions.
 
-    `name` is "left out", "held out" or "in sample". `pairs` are predictions and values, and
-    `doubts` what they say against the model.
+    `name` is "left out", "held out" or "in sample". `pairs` are predictions and values, `doubts`
+    what they say against the model, and `sample` how many of the values they are, if not all.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Check:
     pairs: dict[Process, tuple[Prediction, Any]]
     remarks: str = ""
     doubts: tuple[str, ...] = ()
+    sample: str = ""
 
     @classmethod
     def of(
@@ -112,8 +114,16 @@ def checks(fit: Fit, data: Dataset | None, held_out: Dataset | None) -> list[Che
             if check.doubts
         )
         found.append(Check.of("left out", pairs, each.summary(), doubts))
+        return found
+    known = None if data is None or not has_cavity(fit) else left_out_each(fit, data)
+    if known is not None:
+        found.append(Check.of("left out", known))
     elif data is not None and held_out is None:
-        found.append(Check.of("in sample", _predicted(fit, data.batch(MOST_VALUES))))
+        some, count = data.dropna().batch(MOST_VALUES), sum(o.count for o in data)
+        check = Check.of("in sample", _predicted(fit, some))
+        kept = sum(map(len, some))
+        words = f"a sample of {kept:,} of {count:,} values, drawn at random"
+        found.append(dataclasses.replace(check, sample=words if kept < count else ""))
     return found
 
 
