@@ -5,17 +5,12 @@ import pytest
 
 import mrgp
 from groups import rest_thorough
+from mrgp.gp import further
 
 NAMES = ("east", "time")
 KERNEL = mrgp.Matern32(2.0, dims="east") * mrgp.Matern12(3.0, dims="time")
 QUICK = mrgp.LBFGS(max_steps=1, starts=1, candidates=0)
 AT = mrgp.boxes([[0.0, 1.5], [0.4, 2.0]], [[0.0, 1.5], [0.4, 6.0]], inputs=NAMES)
-
-AHEAD = mrgp.boxes(
-    [[0.0, 9.0], [0.5, 10.0], [0.0, 9.5], [1.0, 12.0]],
-    [[0.0, 9.0], [0.5, 10.0], [2.0, 9.5], [1.0, 15.0]],
-    inputs=NAMES,
-)
 
 
 def truth(x):
@@ -67,8 +62,15 @@ def test_further_values_are_conditioning_on_all(along, name):
     assert longer.parameters().keys() == along.parameters().keys()
 
 
+def ahead(fit):
+    """Return places and windows after the last time, which the last state alone tells of."""
+    end = float(fit.state.line.times[-1])
+    low = np.array([[0.0, end], [0.5, end + 1.0], [0.0, end + 0.5], [1.0, end + 3.0]])
+    return mrgp.boxes(low, low + [[0, 0], [0, 0], [2.0, 0], [0, 3.0]], inputs=NAMES)
+
+
 def assert_same(one, two, joint=False):
-    for support in (AT, AHEAD):
+    for support in (AT, ahead(two)):
         a, b = (mrgp.predict(fit, support, joint=joint) for fit in (one, two))
         np.testing.assert_allclose(a.mean, b.mean, atol=1e-8)
         np.testing.assert_allclose(a.variance, b.variance, atol=1e-8)
@@ -85,14 +87,18 @@ def test_one_hour_after_another_is_all_at_once(along):
     assert hour_by_hour.counts["cells", "value"] == along.counts["cells", "value"]
 
 
-@pytest.fixture
-def filtered_once(monkeypatch):
+def never_again(monkeypatch):
     """Fail where all values are conditioned on again."""
 
     def again(*_):
         raise AssertionError("all values were conditioned on again")
 
     monkeypatch.setattr("mrgp.inference.finishing.conditioned", again)
+
+
+@pytest.fixture
+def filtered_once(monkeypatch):
+    never_again(monkeypatch)
 
 
 LOCAL = mrgp.White(0.5, dims="east") * mrgp.Matern12(9.0, dims="time")
@@ -164,24 +170,88 @@ def test_earlier_values_are_filtered_from_there_on(running, name, filtered_once,
     assert_same(later, running.condition(later.kept_data()), joint=True)
 
 
+def kept(fit):
+    """Return what a fit believes of its terms at the steps that it has kept."""
+    state = fit.state
+    held, free = state.waypoints, len(state.line.slots)
+    n = held.mean.shape[1] - free * np.shape(state.ratios[0])[-1]
+    there = held.step >= 0
+    steps = state.line.times[held.step[there]]
+    beliefs = zip(held.mean[there][:, :n], held.covariance[there][:, :n, :n], strict=True)
+    return dict(zip(steps, beliefs, strict=True))
+
+
 def test_only_what_comes_after_is_filtered_again(monkeypatch):
     data = mrgp.Dataset([sites(range(64)), windows(range(0, 60, 2))])
     recipe = mrgp.MRGP(KERNEL, method="markov", bias="offset")
     fit = mrgp.fit(recipe, data, optimiser=QUICK, progress=None)
-    steps, follow = [], mrgp.gp.front._filled
+    steps, follow = [], further._filled
     monkeypatch.setattr(
-        mrgp.gp.front,
+        further,
         "_filled",
         lambda course, size: steps.append(len(course.line.times)) or follow(course, size),
     )
-    for time in (63.5, 62.5, 60.5, 40.5, 8.5):
+    late = (63.5, 62.5, 60.5, 40.5, 8.5)
+    for time in late:
         fit = fit.extend(mrgp.Dataset([sites([time])]))
-    back = [64.0 - time for time in (63.5, 62.5, 60.5, 40.5, 8.5)]
     # At most about twice as many steps as there are times since, and those that were added.
-    assert all(found <= 2 * far + 6 for found, far in zip(steps, back, strict=True)), steps
-    kept = fit.state.waypoints.step
-    assert kept[-1] == len(fit.state.line.times) - 1
-    assert np.all(np.diff(kept[kept >= 0]) > 0)
+    assert all(n <= 2 * (64.0 - t) + 6 for n, t in zip(steps, late, strict=True)), steps
+    hours = mrgp.fit(recipe, mrgp.Dataset([sites([0, 1])]), optimiser=QUICK, progress=None)
+    for time in range(2, 40):
+        hours = hours.extend(mrgp.Dataset([sites([time])]))
+    times = np.array(sorted(kept(hours)))[::-1]
+    back = times[0] - times
+    assert times[0] == hours.state.line.times[-1]
+    assert back[-1] == 39.0
+    assert np.all(back[1:] + 1 <= 4 * (back[:-1] + 1))
+    again = kept(hours.condition(hours.kept_data()))
+    shared = sorted(set(again) & set(kept(hours)))
+    assert len(shared) > 3
+    for time in shared:
+        for one, two in zip(kept(hours)[time], again[time], strict=True):
+            np.testing.assert_allclose(one, two, atol=1e-9)
+
+
+def test_places_that_are_one_by_the_reach_of_all_data_are_filtered_again():
+    x = np.array([[p, t] for t in (0.0, 1.0, 2.0) for p in (0.0, 5e-6, 1.0)])
+    first = mrgp.Observations(mrgp.points(x, inputs=NAMES), truth(x) + x[:, 0], name="sites")
+    recipe = mrgp.MRGP(KERNEL + LOCAL, method="markov")
+    fit = mrgp.fit(recipe, mrgp.Dataset([first]), optimiser=QUICK, progress=None)
+    longer = fit.extend(mrgp.Dataset([sites([3.0], places=(0.0, 100.0))]))
+    assert_same(longer, fit.condition(longer.kept_data()))
+
+
+def test_times_that_are_one_by_the_reach_of_all_data_are_filtered_again():
+    x = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0 + 5e-9], [0.0, 2.0], [1.0, 3.0]])
+    first = mrgp.Observations(mrgp.points(x, inputs=NAMES), 5 * truth(x), name="sites")
+    recipe = mrgp.MRGP(KERNEL, method="markov")
+    fit = mrgp.fit(recipe, mrgp.Dataset([first]), optimiser=QUICK, progress=None)
+    longer = fit.extend(mrgp.Dataset([sites([1.5, 20.0])]))
+    assert_same(longer, fit.condition(longer.kept_data()))
+
+
+def test_a_saved_fit_with_open_windows_goes_back(running, filtered_once, tmp_path):
+    mrgp.save(running, tmp_path / "fit")
+    more = mrgp.Dataset([sites([4.5, 8.0]), sums([4.0])])
+    assert_same(mrgp.load(tmp_path / "fit").extend(more), running.extend(more))
+
+
+def test_tasks_that_share_latent_functions_go_on(monkeypatch):
+    def seen(hours):
+        one, two = sites(hours), sites(hours, places=(0.5,))
+        return mrgp.Dataset([one.replace(task="a"), two.replace(task="b", name="others")])
+
+    recipe = mrgp.MRGPRN(kernel_f=KERNEL, kernel_w="constant", latents=2, method="markov")
+    fit = mrgp.fit(recipe, seen(range(6)), optimiser=QUICK, progress=None)
+    never_again(monkeypatch)
+    longer = fit.extend(seen([3.5, 6.0]))
+    monkeypatch.undo()
+    again = fit.condition(longer.kept_data())
+    for support in (AT, ahead(again)):
+        for task in ("a", "b"):
+            one, two = (mrgp.predict(f, support, task=task) for f in (longer, again))
+            np.testing.assert_allclose(one.mean, two.mean, atol=1e-8)
+            np.testing.assert_allclose(one.variance, two.variance, atol=1e-8)
 
 
 def test_before_the_first_time_everything_is_filtered_again(running):
@@ -189,13 +259,12 @@ def test_before_the_first_time_everything_is_filtered_again(running):
     assert_same(longer, running.condition(longer.kept_data()))
 
 
-def test_a_fit_through_inducing_places_goes_on_too(filtered_once, monkeypatch):
+def test_a_fit_through_inducing_places_goes_on_too(monkeypatch):
     places = np.array([[0.0, 0.0], [0.6, 0.0], [1.3, 0.0], [2.0, 0.0]])
     recipe = mrgp.MRGP(KERNEL + LOCAL, method="markov", inducing=places)
-    monkeypatch.undo()
     fit = mrgp.fit(recipe, mrgp.Dataset(always_open()), optimiser=QUICK, progress=None)
-    monkeypatch.setattr("mrgp.inference.finishing.conditioned", None)
-    more = [sites([6.5, 9.0], places=(0.5, 1.0)), windows([5.5], width=4.0)]
+    never_again(monkeypatch)
+    more = [sites([6.5, 9.0], places=(0.5, 1.0)), windows([5.5], width=3.0)]
     longer = fit.extend(mrgp.Dataset(more))
     monkeypatch.undo()
     assert_same(longer, fit.condition(longer.kept_data()))

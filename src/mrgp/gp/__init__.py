@@ -11,7 +11,6 @@ from mrgp.gp.covariance import (
     variance,
 )
 from mrgp.gp.forms import for_each
-from mrgp.gp.front import Waypoints
 from mrgp.gp.inducing import Inducing, start_locations
 from mrgp.gp.markov import Filtered, Later, Markov, Solver, states_of, work_of
 from mrgp.gp.mixtures import EntropyBound, Mixture
@@ -50,6 +49,7 @@ from mrgp.gp.readings import (
 from mrgp.gp.solvers import Collapsed, Exact, smoother_of
 from mrgp.gp.timeline import Seats, Timeline, extent_of
 from mrgp.gp.variational import Moments, Natural, Sites, Whitened
+from mrgp.gp.waypoints import Waypoints
 from mrgp.gp.windows import Grouped
 
 __all__ = [

@@ -352,6 +352,12 @@ def emptied(dynamics: Dynamics, belief: Belief, step: Step) -> Belief:
     return Belief(kept[:, None] * belief.mean, kept[:, None] * belief.covariance * kept[None, :])
 
 
+def passed(dynamics: Dynamics, belief: Belief, step: Step) -> Belief:
+    """Follow a belief over a step."""
+    found = looked_at(dynamics, arrived(dynamics, belief, step), step.seen)[0]
+    return emptied(dynamics, found, step)
+
+
 def beginning(dynamics: Dynamics, columns: int) -> Belief:
     """Return the prior."""
     return Belief(jnp.zeros((len(dynamics.prior), columns)), dynamics.prior)

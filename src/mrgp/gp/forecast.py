@@ -11,12 +11,12 @@ from mrgp._compiled import Compiled, filled, rung
 from mrgp.gp.covariance import variance
 from mrgp.gp.filtering import blocks_of
 from mrgp.gp.forms import for_each
-from mrgp.gp.front import Front
 from mrgp.gp.leaning import across, regression
 from mrgp.gp.readings import Kernels, mixed_covariance
 from mrgp.gp.smoothing import Setting
 from mrgp.gp.statespace import StateSpace
 from mrgp.gp.timeline import Groups, Separated, extent_of, separated
+from mrgp.gp.waypoints import Front
 from mrgp.supports import Places, Rule, Support, Timed, taken_apart
 
 ROWS = 1024

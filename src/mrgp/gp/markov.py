@@ -19,7 +19,7 @@ from mrgp._types import AnyArray
 from mrgp.gp.covariance import variance
 from mrgp.gp.filtering import Dynamics, Seen, seen_of, sight_of, whitened
 from mrgp.gp.forecast import forecast
-from mrgp.gp.front import Before, Waypoints, remembered, went_on
+from mrgp.gp.further import Before, went_on
 from mrgp.gp.leaning import direct, leaning_covariance, whole
 from mrgp.gp.readings import (
     Conditioned,
@@ -31,11 +31,12 @@ from mrgp.gp.readings import (
 )
 from mrgp.gp.smoothing import Course
 from mrgp.gp.solvers import Anchored, Collapsed, Exact
-from mrgp.gp.spans import one_by_one, weighed
+from mrgp.gp.spans import weighed
 from mrgp.gp.statespace import series_error, state_space
 from mrgp.gp.stretches import jointly
 from mrgp.gp.sweeping import sweep
 from mrgp.gp.timeline import Groups, Timeline, extent_of, separated
+from mrgp.gp.waypoints import Waypoints
 from mrgp.gp.windows import Grouped, in_groups
 from mrgp.kernels import Kernel
 from mrgp.parameters import unwrap
@@ -155,7 +156,8 @@ class Filtered(Conditioned):
     ) -> "Filtered | None":
         """Return the posterior of further rows as well, None where all must be filtered again.
 
-        `supports` are those of all rows. It is not traced: only later rows are filtered.
+        `supports` are those of all rows, and further ones are in the order of the sources. It is
+        not traced: what comes after the last belief before these rows is filtered.
         """
         if not later:
             return self
@@ -317,11 +319,7 @@ class Markov(Anchored):
         """Return the posterior, without the supports of the data."""
         ratios = tuple(jnp.asarray(source.ratio) for source in readings.sources)
         dynamics = Dynamics.of(self.kernels, self.time, self.line, self.rule)
-        seen = self._seen(dynamics, readings)
-        if one_by_one(len(self.line.times)):
-            kept = remembered(dynamics, seen)
-        else:
-            kept = Waypoints.at_end(self.line, weighed(dynamics, seen).belief)
+        kept = Waypoints.of(dynamics, self._seen(dynamics, readings))
         return Filtered((), ratios, readings.noise, readings.residual, self.line, kept, self.time)
 
     def posterior(

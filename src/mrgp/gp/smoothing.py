@@ -22,6 +22,7 @@ from mrgp.gp.filtering import (
     emptied,
     leans_of,
     looked_at,
+    passed,
     seen_of,
     sight_of,
     steps_of,
@@ -137,8 +138,7 @@ def _forward(
     dynamics = dynamics_of(course, setting)
 
     def step(belief: Belief, one: tuple[Step, Array]) -> tuple[Belief, None]:
-        found = looked_at(dynamics, arrived(dynamics, belief, one[0]), one[0].seen)[0]
-        found = emptied(dynamics, found, one[0])
+        found = passed(dynamics, belief, one[0])
         return jax.tree.map(lambda a, b: jnp.where(one[1], a, b), found, belief), None
 
     steps = some_steps(course, dynamics, first, length)

@@ -7,7 +7,7 @@ and then the state is followed from span to span (theory 10.7).
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,12 +31,15 @@ FEWEST = 64
 class Weighed(NamedTuple):
     """The squares of white values, the log determinant of their covariance, the last belief.
 
-    The evidence is -1/2 of the first two and of log 2 pi for each value.
+    The evidence is -1/2 of the first two and of log 2 pi for each value. Where values are filtered
+    in spans, `passed` has the beliefs after the steps `ends`.
     """
 
     square: Float[Array, ""]
     size: Float[Array, ""]
     belief: Belief
+    passed: Any = None
+    ends: tuple[int, ...] = ()
 
 
 def one_by_one(steps: int) -> bool:
@@ -84,17 +87,19 @@ def in_spans(dynamics: Dynamics, seen: Seen, spans: int) -> Weighed:
         own, moved = white[:, :columns], white[:, columns:]
         return Span(jnp.sum(own**2), -moved.T @ own, moved.T @ moved, jnp.sum(size), belief)
 
-    def follow(belief: Belief, one: Span) -> tuple[Belief, tuple[Array, Array]]:
+    def follow(belief: Belief, one: Span) -> tuple[Belief, tuple[Belief, Array, Array]]:
         after, square, size = _followed(belief, one)
-        return after, (square, size)
+        return after, (after, square, size)
 
     parts = jax.tree.map(lambda x: x[:whole].reshape(spans, -1, *x.shape[1:]), steps)
-    belief, (square, size) = jax.lax.scan(
+    belief, (passed, square, size) = jax.lax.scan(
         follow, beginning(dynamics, columns), jax.vmap(span)(parts)
     )
     rest = jax.tree.map(lambda x: x[whole:], steps)
     belief, (white, more) = followed(dynamics, belief, rest)
-    return Weighed(jnp.sum(square) + jnp.sum(white**2), jnp.sum(size) + jnp.sum(more), belief)
+    ends = tuple(range(whole // spans - 1, whole, whole // spans))
+    square, size = jnp.sum(square) + jnp.sum(white**2), jnp.sum(size) + jnp.sum(more)
+    return Weighed(square, size, belief, passed, ends)
 
 
 def _followed(belief: Belief, span: Span) -> tuple[Belief, Array, Array]:

@@ -20,9 +20,6 @@ SAME_TIME = 1e-9
 MOVE = 12
 """What moving a covariance costs, in rows of one observation."""
 
-MOST_MARKS, FEWEST_MARKS, MARKED_BYTES = 12, 3, 2**25
-"""How many states a filter keeps on its way, and how much memory they should take."""
-
 
 class Separated(NamedTuple):
     """A term of a kernel as a coefficient, a kernel of the other inputs, and one of time.
@@ -99,8 +96,7 @@ class Timeline(eqx.Module):
     `scale[n]`. Step t moves on by `gaps[gap[t]]`, adds `jump[t]` of each place to its accumulator,
     sees the rows `rows[t]` (the number of rows where there is none), and empties accumulators
     where `keep[t]` is zero. `slots` are the places of accumulators, and `flowing` those that
-    integrate over time; `seats` has the places of each term. After the steps `marks` what is
-    believed of the states is kept; they are -1 where there are fewer.
+    integrate over time; `seats` has the places of each term.
 
     >>> from mrgp import Matern12, boxes
     >>> line = Timeline.of((Matern12(1.0, variance=1.0, dims=0),), 0, [boxes([[0.0]], [[3.0]])])
@@ -120,7 +116,6 @@ class Timeline(eqx.Module):
     flowing: Float[AnyArray, " s"]
     keep: Float[AnyArray, "t s"] | None
     jump: Float[AnyArray, "t s"] | None
-    marks: Int[AnyArray, " k"]
     inducing: Groups = ()
 
     @classmethod
@@ -130,19 +125,17 @@ class Timeline(eqx.Module):
         time: int,
         supports: Sequence[Support],
         extra: Float[np.ndarray, " e"] | None = None,
-        extent: Float[np.ndarray, " d"] | None = None,
         inducing: Groups = (),
     ) -> "Timeline":
         """Plan a filter over the values on some supports, one after another, and `extra` times.
 
-        `extent` is how far all data reach, if these are some of them. Terms that are not white
-        have their states at `inducing` places, if there are any.
+        Terms that are not white have their states at `inducing` places, if there are any.
         """
         parts, first = [], 0
         for support in supports:
             parts += [p._replace(rows=first + p.rows) for p in taken_apart(support, time)]
             first += len(support)
-        extent = extent_of(supports) if extent is None else extent
+        extent = extent_of(supports)
         places = Places.of(parts, extent)
         terms = [term for kernel in kernels for term in separated(kernel, time)]
         events = _Events.of(parts, places, first, extent[time], extra)
@@ -209,6 +202,9 @@ def seats_of(
             found.append(group)
             index[rows], share[rows] = kept + np.arange(len(group)), 1.0
         kept += len(found[-1])
+    if not found:
+        # A term that is zero at every place has a state that none of them reads.
+        found.append(Points(np.zeros((1, len(extent))), np.ones(1)))
     if inducing and seats_lean(term):
         own = _inducing_ones(term, found, inducing, extent)
         return Seats(inducing, index, share, tuple(found), own)
@@ -332,43 +328,7 @@ class _Events(NamedTuple):
             jump = np.zeros((len(times), len(self.slots)))
             for t, s, w in self.jumps:
                 jump[first[t], s] += w
-        yield from (keep, jump, spaced(np.arange(len(times)), times, most_marks(states)))
-
-
-def most_marks(states: int) -> int:
-    """Return how many beliefs of about twice so many states are kept on the way.
-
-    >>> most_marks(60), most_marks(1500)
-    (12, 3)
-    """
-    return int(np.clip(MARKED_BYTES // (32 * states**2 + 1), FEWEST_MARKS, MOST_MARKS))
-
-
-def spaced(
-    steps: Int[np.ndarray, " c"], times: Float[np.ndarray, " t"], most: int
-) -> Int[np.ndarray, " k"]:
-    """Return some of these steps, in order: the last of times, ever farther apart from the end.
-
-    Who goes back from the end by d steps meets one after about 2 d, or a larger multiple where
-    these are too many. The numbers are filled up with -1.
-
-    >>> spaced(np.arange(9), np.arange(9.0), 6).tolist()
-    [-1, 0, 1, 5, 7, 8]
-    """
-    last = np.append(np.diff(times) > 0, True)
-    back = len(times) - 1 - steps[last[steps]][::-1]
-    ratio = 2.0
-    while True:
-        kept = [0]
-        while kept[-1] < len(back) - 1:
-            reach = np.searchsorted(back, ratio * back[kept[-1]] + 1.0, side="right") - 1
-            kept.append(max(int(reach), kept[-1] + 1))
-        if len(kept) <= most:
-            break
-        ratio *= 1.5
-    found = np.full(most, -1)
-    found[most - len(kept) :] = (len(times) - 1 - back[kept])[::-1]
-    return found
+        yield from (keep, jump)
 
 
 def _rounded_unique(gaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

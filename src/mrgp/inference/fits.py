@@ -191,7 +191,7 @@ class Fit(Learned):
 
         For fits that keep their data: exact ones, dense or along time. `more` has further values
         of some of the sources, at any time and place; the result is that of `condition` on all.
-        Along time they are filtered from shortly before the earliest of them on.
+        Along time, what comes after a state that is kept before the earliest of them is filtered.
 
         >>> import mrgp
         >>> def seen(x, y):

@@ -127,7 +127,7 @@ class LinearModel(eqx.Module, PlainModel):
     def extended(self, state: Conditioned, records: Records) -> Conditioned | None:
         """Return the posterior of records whose first rows a state has seen, without these.
 
-        None where the state cannot go on from its last time: all rows are to be conditioned on.
+        None where a state has no belief to go on from: all rows are to be conditioned on.
         """
         if not isinstance(state, Filtered):
             return None

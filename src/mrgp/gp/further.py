@@ -1,118 +1,21 @@
-"""What a filter believed on its way, from which it goes on with further data (theory 10.6)."""
+"""A filter goes on with further data, from what it believed before any of them (theory 10.6)."""
 
 import dataclasses
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from mrgp._compiled import Compiled, rung
-from mrgp._types import AnyArray, Scalar, to_numpy
-from mrgp.gp.filtering import (
-    Belief,
-    Dynamics,
-    Seen,
-    Step,
-    arrived,
-    beginning,
-    emptied,
-    looked_at,
-    seen_of,
-    sight_of,
-    steps_of,
-)
+from mrgp._types import AnyArray, to_numpy
+from mrgp.gp.filtering import Belief, Dynamics, seen_of, sight_of, steps_of
 from mrgp.gp.leaning import regression
 from mrgp.gp.smoothing import Course, Setting
-from mrgp.gp.timeline import SAME_TIME, Groups, Seats, Timeline, spaced
+from mrgp.gp.timeline import SAME_TIME, Seats, Timeline
+from mrgp.gp.waypoints import Waypoints, distances, on_the_way, thinned
 from mrgp.supports import distinct
-
-
-class Front(NamedTuple):
-    """Mean and covariance of the states of all terms at the time `when`, given all data.
-
-    `seats` are the places at which each term has states.
-
-    >>> from mrgp import points
-    >>> Front(((points([[0.0]]),),), np.ones(()), np.zeros(1), np.ones((1, 1))).when.item()
-    1.0
-    """
-
-    seats: tuple[Groups, ...]
-    when: Scalar
-    mean: Float[AnyArray, " n"]
-    covariance: Float[AnyArray, "n n"]
-
-
-class Waypoints(eqx.Module):
-    """What was believed of all states of a timeline after some of its steps, the last one at least.
-
-    States are those of terms, and then accumulators. Where `step` is -1, there is nothing.
-
-    >>> Waypoints(np.array([-1, 4]), np.zeros((2, 1)), np.ones((2, 1, 1))).step.tolist()
-    [-1, 4]
-    """
-
-    step: Int[AnyArray, " k"]
-    mean: Float[AnyArray, "k n"]
-    covariance: Float[AnyArray, "k n n"]
-
-    @classmethod
-    def at_end(cls, line: Timeline, belief: Belief) -> "Waypoints":
-        """Keep the last belief alone."""
-        k, n = line.marks.shape[0], len(belief.mean)
-        return cls(
-            jnp.full(k, -1).at[-1].set(line.times.shape[0] - 1),
-            jnp.zeros((k, n)).at[-1].set(belief.mean[:, 0]),
-            jnp.zeros((k, n, n)).at[-1].set(belief.covariance),
-        )
-
-    @classmethod
-    def nowhere(cls, step: Int[Array, " k"], states: int) -> "Waypoints":
-        """Return room for beliefs."""
-        k = step.shape[0]
-        return cls(step, jnp.zeros((k, states)), jnp.zeros((k, states, states)))
-
-    def front(self, line: Timeline, functions: int) -> Front:
-        """Return what is believed of terms at the end of the timeline."""
-        n = self.mean.shape[1] - functions * len(line.slots)
-        seats = tuple(seats.groups for seats in line.seats)
-        return Front(seats, line.times[-1], self.mean[-1, :n], self.covariance[-1, :n, :n])
-
-
-def remembered(dynamics: Dynamics, seen: Seen) -> Waypoints:
-    """Filter all steps, one after another, and keep what is believed at the marks."""
-    line = dynamics.line
-    marks, count = jnp.asarray(line.marks), line.times.shape[0]
-    room = Waypoints.nowhere(marks, len(dynamics.prior))
-    steps, start = steps_of(line, seen), beginning(dynamics, seen.values.shape[2])
-    return _on_the_way(dynamics, start, steps, _places_of(marks, count), room)
-
-
-def _places_of(marks: Int[Array, " k"], count: int) -> Int[Array, " t"]:
-    """Return, for each step, at which number it is kept: the number of marks where it is not."""
-    k = marks.shape[0]
-    at = jnp.where(marks < 0, count, marks)
-    return jnp.full(count, k).at[at].set(jnp.arange(k), mode="drop")
-
-
-def _on_the_way(
-    dynamics: Dynamics, start: Belief, steps: Step, place: Int[Array, " t"], room: Waypoints
-) -> Waypoints:
-    """Follow steps from a belief, and keep those that have a place in the room."""
-
-    def step(carry: Any, given: tuple[Step, Array]) -> tuple[Any, None]:
-        (belief, mean, covariance), (one, at) = carry, given
-        found = looked_at(dynamics, arrived(dynamics, belief, one), one.seen)[0]
-        found = emptied(dynamics, found, one)
-        mean = mean.at[at].set(found.mean[:, 0], mode="drop")
-        return (found, mean, covariance.at[at].set(found.covariance, mode="drop")), None
-
-    carry = start, room.mean, room.covariance
-    (_, mean, covariance), _ = jax.lax.scan(step, carry, (steps, place))
-    return Waypoints(room.step, mean, covariance)
 
 
 class Before(NamedTuple):
@@ -129,7 +32,7 @@ def went_on(
     """Return what a filter keeps on a course that has further rows, none of them before `since`.
 
     It goes on from the last belief kept before that time. None where there is none, or where places
-    that were told apart are the same by the extent of all data.
+    or times that were told apart are the same by the extent of all data.
     """
     line = course.line
     number, at = _kept_before(before, line, since, SAME_TIME * extent[setting[0]])
@@ -137,11 +40,12 @@ def went_on(
     if not len(number) or any(into is None for into in seats):
         return None
     first, end = int(at[-1]) + 1, len(line.times)
-    marks = spaced(np.append(at, np.arange(first, end)), np.asarray(line.times), len(line.marks))
-    old, new = (marks >= 0) & (marks < first), marks >= first
-    taken = np.append(number[np.searchsorted(at, np.where(old, marks, at[0]))], number[-1])
-    whens = np.asarray(before.line.times)[before.kept.step[taken]]
-    slots = _slots_in(before, line, whens)
+    step = _to_keep(line, at, len(before.kept.step))
+    old, new = (step >= 0) & (step < first), step >= first
+    # Beliefs that stay, a place for each of those that come, and the one to go on from.
+    which = np.searchsorted(at, np.where(old, step, at[0]))
+    taken = np.append(number[which], number[-1])
+    slots = _slots_in(before, line, np.asarray(before.line.times)[before.kept.step[taken]])
     carried = Carried(
         before.kept.mean[taken],
         before.kept.covariance[taken],
@@ -150,11 +54,12 @@ def went_on(
         slots,
     )
     size = 1 << (end - first - 1).bit_length()
-    place = np.full(size, len(marks))
-    place[marks[new] - first] = np.flatnonzero(new)
+    place = np.full(size, len(step))
+    place[step[new] - first] = np.flatnonzero(new)
     rest = _filled(_rest(course, first), size)
-    given = jax.tree.map(jnp.asarray, (carried, rest, place, marks))
-    return to_numpy(_went_on(*given, setting, effort="least"))
+    given = jax.tree.map(jnp.asarray, (carried, rest, place))
+    mean, covariance = to_numpy(_went_on(*given, setting, effort="least"))
+    return Waypoints(step, mean, covariance)
 
 
 def _kept_before(
@@ -162,19 +67,33 @@ def _kept_before(
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
     """Return which beliefs were kept before a time, and after which steps of a timeline they hold.
 
-    Up to there both timelines have the same times.
+    They do where both timelines have the same times up to there.
     """
     number = np.flatnonzero(before.kept.step >= 0)
-    whens = before.line.times[before.kept.step[number]]
-    early = whens < since - told
-    return number[early], np.searchsorted(line.times, whens[early] + told, side="right") - 1
+    whens = np.asarray(before.line.times)[before.kept.step[number]]
+    were, are = np.unique(before.line.times), np.unique(line.times)
+    shared = min(len(were), len(are))
+    other = np.flatnonzero(np.abs(were[:shared] - are[:shared]) > told)
+    same = other[0] if len(other) else shared
+    count = np.searchsorted(were, whens, side="right")
+    early = (whens < since - told) & (count <= same)
+    until = are[count[early] - 1]
+    return number[early], np.searchsorted(line.times, until, side="right") - 1
+
+
+def _to_keep(line: Timeline, at: Int[np.ndarray, " c"], most: int) -> Int[np.ndarray, " k"]:
+    """Return so many steps after which to keep what is believed, -1 for those that are missing."""
+    count = len(line.times)
+    found = np.searchsorted(line.times, line.times[count - 1 - distances(count, most)], "right") - 1
+    every = np.unique(np.concatenate([at, found[found > at[-1]], [count - 1]]))
+    kept = every[::-1][thinned(count - 1 - every[::-1], most)][::-1]
+    return np.concatenate([np.full(most - len(kept), -1), kept])
 
 
 def _as_it_was(old: Timeline, new: Timeline, seats: Any, slots: Int[np.ndarray, "k s"]) -> bool:
     """Tell whether all states are what they were, and where they were."""
-    if len(new.slots) != len(old.slots) or np.any(
-        (slots != np.arange(slots.shape[1])) & (slots >= 0)
-    ):
+    moved = (slots != np.arange(slots.shape[1])) & (slots >= 0)
+    if len(new.slots) != len(old.slots) or np.any(moved):
         return False
     pairs = zip(seats, new.seats, strict=True)
     return all(np.array_equal(into, np.arange(len(now))) for into, now in pairs)
@@ -199,9 +118,10 @@ def _seats_in(old: Seats, new: Seats, extent: Any) -> Int[np.ndarray, " j"] | No
     if old.leaning or new.leaning:
         return np.arange(len(new)) if len(old) == len(new) else None
     told = distinct([*old.groups, *new.groups], extent)
-    number = np.concatenate([*told.which, np.zeros(0, int)])
+    number = np.concatenate(told.which)
     was, now = number[: len(old)], number[len(old) :]
-    if len(np.unique(now)) < len(now) or not set(was) <= set(now):
+    apart = all(len(np.unique(some)) == len(some) for some in (was, now))
+    if not apart or not set(was) <= set(now):
         return None
     order = np.argsort(now)
     return order[np.searchsorted(now[order], was)]
@@ -320,20 +240,17 @@ def _filled(course: Course, more: int) -> Course:
 
 @Compiled
 def _went_on(
-    carried: Carried,
-    course: Course,
-    place: Int[Array, " t"],
-    marks: Int[Array, " k"],
-    setting: Setting,
-) -> Waypoints:
+    carried: Carried, course: Course, place: Int[Array, " t"], setting: Setting
+) -> tuple[Array, Array]:
     line = course.line
     dynamics = Dynamics.of(course.kernels, setting[0], line, setting[1])
     ratios, noise, residual = map(jnp.asarray, (course.ratios, course.noise, course.residual))
     seen = seen_of(line, sight_of(dynamics, ratios), noise, residual[:, None])
     mean, covariance = _taken_over(carried, dynamics)
-    room = Waypoints(marks, mean[:-1], covariance[:-1])
+    room = Waypoints(jnp.zeros(len(mean) - 1, int), mean[:-1], covariance[:-1])
     start = Belief(mean[-1][:, None], covariance[-1])
-    return _on_the_way(dynamics, start, steps_of(line, seen), place, room)
+    found = on_the_way(dynamics, start, steps_of(line, seen), place, room)
+    return jnp.asarray(found.mean), jnp.asarray(found.covariance)
 
 
 def _taken_over(carried: Carried, dynamics: Dynamics) -> tuple[Array, Array]:
