@@ -343,7 +343,8 @@ def one_after_another(dynamics, seen):
 
 
 def side_by_side(dynamics, seen):
-    return tuple(in_spans(dynamics, seen, 3))
+    found = in_spans(dynamics, seen, 3)
+    return found.square, found.size, found.belief
 
 
 @eqx.filter_jit
