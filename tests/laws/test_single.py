@@ -10,7 +10,7 @@ import mrgp
 
 KERNEL = mrgp.Matern52(lengthscale=mrgp.fixed(1.3), variance=mrgp.fixed(2.0))
 MODEL = mrgp.MRGP(KERNEL, mean="zero", method="exact")
-# Any values may stand far apart, or be those of missing ones, which is said; laws hold all the same.
+# Any values may stand far apart, or be as those of missing ones, which is said; laws hold still.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*over 1000 spreads from the others"),
     pytest.mark.filterwarnings("ignore:.*apart from all others"),
