@@ -130,14 +130,17 @@ def below_jitter(model: Any, problem: Problem) -> str | None:
     It does so to factor matrices at all: what is said of smaller variances means nothing.
     """
     linear = model.linear
-    if linear is None or not _is_sparse(model):
+    known = [
+        (observed, record)
+        for observed, record in zip(problem.seen, problem.records, strict=True)
+        if record.noise_variance is not None and observed.likelihood.name == "gaussian"
+    ]
+    if linear is None or not known or not _is_sparse(model):
         return None
     solver = linear.solver
     first = Points(np.asarray(solver.locations.value)[:1], np.ones(1))
     prior = [float(variance(unwrap(kernel), first)[0]) for kernel in solver.kernels]
-    for observed, record in zip(problem.seen, problem.records, strict=True):
-        if record.noise_variance is None or observed.likelihood.name != "gaussian":
-            continue
+    for observed, record in known:
         ratio = np.asarray(unwrap(linear).readout.ratio(observed.name, observed.task))
         added = JITTER * float(np.sum(np.broadcast_to(ratio, (len(prior),)) ** 2 * prior))
         least = float(np.min(np.asarray(record.noise_variance)))
