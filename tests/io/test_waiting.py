@@ -173,6 +173,17 @@ def test_no_experiment_is_silent_for_ten_seconds(tmp_path):
     assert max(gaps) < MOST_SILENT
 
 
+EVERY_LINE = """
+import sys
+from mrgp.cli import main
+from mrgp.inference import progress
+progress.SECONDS_BETWEEN_LINES = 0.0
+sys.argv = ["mrgp", "fit", "mrgp.toml"]
+main()
+"""
+"""Lines that come too soon after another are left out, which depends on the machine."""
+
+
 def kernels(folder):
     """Write values of one source without time: three kernels are tried on them."""
     rng = np.random.default_rng(0)
@@ -186,14 +197,16 @@ def kernels(folder):
 def test_a_command_says_which_kernel_of_how_many_it_is_at(tmp_path):
     kernels(tmp_path)
     silences(tmp_path, ["init", "places.csv", "--out", "mrgp.toml"], terminal=False)
-    gaps, text = silences(tmp_path, ["fit", "mrgp.toml"], terminal=False)
+    gaps, text = silences(tmp_path, [], terminal=False, script=EVERY_LINE)
     assert "wrote fit.mrgp" in text
-    assert re.search(r"^choose: kernel 2 of 3 \(.+?\): ", text, re.M)
+    assert re.search(r"^choose: kernel 2 of \d \(.+?\): ", text, re.M)
     assert max(gaps) < MOST_SILENT
 
 
 IN_PYTHON = """
 import numpy as np, mrgp
+from mrgp.inference import progress
+progress.SILENT_SECONDS = {silent}
 rng = np.random.default_rng(0)
 places, hours = rng.uniform(0, 9, (12, 2)), np.arange(24.0)
 where = np.column_stack([np.repeat(places, 24, 0), np.tile(hours, 12)])
@@ -206,7 +219,9 @@ mrgp.fit("auto", mrgp.Dataset([seen]), progress={progress!r})
 @pytest.mark.thorough
 @on_linux
 def test_a_script_that_asks_for_lines_is_not_silent_for_ten_seconds(tmp_path):
-    gaps, text = silences(tmp_path, [], terminal=False, script=IN_PYTHON.format(progress="lines"))
+    gaps, text = silences(
+        tmp_path, [], terminal=False, script=IN_PYTHON.format(progress="lines", silent=0.5)
+    )
     assert "compiling" in text
     assert len(gaps) > 4
     assert max(gaps) < MOST_SILENT
@@ -225,7 +240,7 @@ def test_a_notebook_is_not_silent_for_ten_seconds(tmp_path, monkeypatch):
     try:
         used, text = seconds_of(started.provisioner.pid), ""
         marks = [(time.monotonic(), used())]
-        asked = client.execute(IN_PYTHON.format(progress="auto"))
+        asked = client.execute(IN_PYTHON.format(progress="auto", silent=8.0))
         while True:
             message = client.get_iopub_msg(timeout=600)
             if message["parent_header"].get("msg_id") != asked:

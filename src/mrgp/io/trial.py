@@ -27,13 +27,15 @@ class FullError(Exception):
 class Room:
     """What a file may have, and what was found so far.
 
+    `own` says that the process is there for files alone, so that its memory may be limited.
+
     >>> Room(10, 100, 800).take(values=101)
     Traceback (most recent call last):
     mrgp.io.trial.FullError: values 101
     """
 
-    def __init__(self, columns: int, values: int, size: int):
-        self.columns, self.values, self.bytes = columns, values, size
+    def __init__(self, columns: int, values: int, size: int, own: bool = False):
+        self.columns, self.values, self.bytes, self.own = columns, values, size, own
         self.found = {"columns": 0, "values": 0, "bytes": 0}
 
     def take(self, **more: int) -> None:
@@ -42,6 +44,18 @@ class Room:
             self.found[what] += int(count)
             if self.found[what] > getattr(self, what):
                 raise FullError(f"{what} {self.found[what]}")
+
+    def bound(self) -> None:
+        """Take no more memory than there is room for beside what was imported."""
+        if not self.own:
+            return
+        with contextlib.suppress(Exception):
+            import resource
+
+            with open("/proc/self/statm") as file:
+                now = int(file.read().split()[0]) * resource.getpagesize()
+            _, hard = resource.getrlimit(resource.RLIMIT_AS)
+            resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, hard))
 
     @property
     def is_read(self) -> bool:
@@ -53,7 +67,7 @@ def hdf5(path: str, room: Room) -> None:
     """Go through a NetCDF-4 file: claims first, and then what is there."""
     import h5py
 
-    limited()
+    room.bound()
     with h5py.File(path, "r") as file:
         parts: list[Any] = [file]
         file.visititems(lambda _, part: parts.append(part))
@@ -81,7 +95,7 @@ def zarr(path: str, room: Room) -> None:
     """Go through a Zarr store: a chunk may be larger than the array that it is of."""
     import zarr
 
-    limited()
+    room.bound()
     arrays = [array for _, array in zarr.open_group(path, mode="r").arrays()]
     for array in arrays:
         whole = max(array.size, math.prod(array.chunks), math.prod(array.shards or ()))
@@ -101,7 +115,7 @@ def parquet(path: str, room: Room) -> None:
     import pyarrow
     from pyarrow.parquet import ParquetFile
 
-    limited()
+    room.bound()
     with ParquetFile(path) as file:
         about = file.metadata
         room.take(columns=about.num_columns, values=about.num_rows * about.num_columns)
@@ -120,7 +134,7 @@ def shapes(path: str, room: Room) -> None:
     import pyogrio
     from pyogrio import raw
 
-    limited()
+    room.bound()
     about = pyogrio.read_info(path, force_feature_count=True)
     fields, rows = len(about["fields"]), int(about["features"])
     room.take(columns=fields, values=max(0, rows) * (fields + 1))
@@ -138,17 +152,6 @@ def _length(value: Any) -> int:
     return getattr(value, "nbytes", 0) or (len(value) if hasattr(value, "__len__") else 8)
 
 
-def limited() -> None:
-    """Take no more memory than there is room for beside what was imported."""
-    with contextlib.suppress(Exception):
-        import resource
-
-        with open("/proc/self/statm") as file:
-            now = int(file.read().split()[0]) * resource.getpagesize()
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, hard))
-
-
 KINDS: dict[str, Callable[[str, Room], None]] = {
     "hdf5": hdf5,
     "zarr": zarr,
@@ -157,15 +160,15 @@ KINDS: dict[str, Callable[[str, Room], None]] = {
 }
 
 
-def gone_through(line: str) -> str:
-    """Go through the file of a line, and return the answer.
+def gone_through(line: str, own: bool = False) -> str:
+    """Go through the file of a line, and return the answer; `own` as of `Room`.
 
     >>> gone_through("parquet 10 100 800 /nowhere/a.parquet")
     "error [Errno 2] Failed to open local file '/nowhere/a.parquet'. ..."
     """
     kind, columns, values, size, path = line.rstrip("\n").split(" ", 4)
     try:
-        KINDS[kind](path, Room(int(columns), int(values), int(size)))
+        KINDS[kind](path, Room(int(columns), int(values), int(size), own))
     except FullError as full:
         return str(full)
     except ImportError:
@@ -181,5 +184,5 @@ def gone_through(line: str) -> str:
 
 if __name__ == "__main__":
     for asked in sys.stdin:
-        sys.stdout.write(gone_through(asked) + "\n")
+        sys.stdout.write(gone_through(asked, own=True) + "\n")
         sys.stdout.flush()
