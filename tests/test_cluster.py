@@ -1,7 +1,6 @@
 """Work on a cluster of processes, one of which is killed: nothing is lost, results are the same."""
 
 import contextlib
-import json
 import os
 import signal
 import threading
@@ -153,7 +152,7 @@ def test_comparisons_and_choices_are_the_same_on_a_cluster_that_loses_a_worker(
 @pytest.mark.thorough
 def test_an_experiment_is_the_same_on_a_cluster_that_loses_a_worker(cluster, tmp_path):
     def scores(name, **by):
-        asked = {"seeds": [0, 1, 2], "variants": ["noise-0.5"], "model_names": ["single-gp"]}
+        asked = {"seeds": range(8), "variants": ["noise-0.5"], "model_names": ["single-gp"]}
         found = experiments.run(experiments.find("dependent"), out=tmp_path / name, **asked, **by)
         kept = {"rmse", "crps", "coverage_95", "nlpd"}
         return {
@@ -164,5 +163,9 @@ def test_an_experiment_is_the_same_on_a_cluster_that_loses_a_worker(cluster, tmp
     wanted = scores("alone")
     with one_killed(cluster):
         found = scores("spread", scheduler=cluster)
-    assert json.dumps(found) == json.dumps(wanted)
-    assert scores("spread", workers=1) == wanted  # all are there: nothing is run again
+    assert scores("spread", workers=1) == found  # all are there: nothing is run again
+    # Compiled for one core or for two, sums are taken in another order.
+    assert found == {
+        model: {score: pytest.approx(row, rel=1e-9) for score, row in rows.items()}
+        for model, rows in wanted.items()
+    }
