@@ -10,7 +10,7 @@ import pytest
 import mrgp
 from mrgp.gp import Collapsed, Exact, Markov
 from mrgp.inference import has_dense, whole
-from mrgp.selection import choosing
+from mrgp.selection import candidates
 
 NAMES = ("east", "time")
 RNG = np.random.default_rng(2)
@@ -69,9 +69,9 @@ def test_auto_says_that_a_network_is_solved_along_time():
 
 
 def test_kernels_of_long_networks_are_those_that_go_along_time(monkeypatch):
-    assert "RBF" in choosing._kernels(network(30))
-    monkeypatch.setattr(choosing, "LONG", 80)
-    found = choosing._kernels(network(30))
+    assert "RBF" in candidates.kernels_of(network(30))
+    monkeypatch.setattr(candidates, "LONG", 80)
+    found = candidates.kernels_of(network(30))
     data = mrgp.Dataset([network(140)])
     assert all(solver(mrgp.MRGP(kernel), data) is Markov for kernel in found.values())
 

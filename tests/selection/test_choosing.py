@@ -10,7 +10,7 @@ from groups import rest_thorough
 from mrgp.data import stretch
 from mrgp.datasets import biased, dependent
 from mrgp.selection.overlap import meets
-from mrgp.selection.trials import Trial
+from mrgp.selection.trials import Held
 
 
 def observed(x, y, name="sensors", task="u"):
@@ -156,7 +156,7 @@ def test_fit_auto_says_why_and_keeps_it(tmp_path):
 def test_where_a_rule_is_better_it_says_so_first():
     rng = np.random.default_rng(4)
     noise = observed(rng.uniform(0.0, 10.0, (60, 1)), rng.normal(size=60))
-    trial = Trial.of(mrgp.MRGP(), mrgp.Dataset([noise]), ("sensors", "u"), 0)
+    trial = Held.of(mrgp.Dataset([noise]), ("sensors", "u"), 0).trial(mrgp.MRGP())
     worse = dataclasses.replace(trial, simple={k: v / 2 for k, v in trial.model.items()})
     assert worse.behind
     assert worse.verdict.startswith("A simple rule is better at the places of 60 values of sensors")
@@ -170,7 +170,7 @@ def test_where_a_rule_is_better_it_says_so_first():
     assert not mixed.behind
     assert mixed.verdict.endswith("; rmse is 10 % higher and crps is about the same.")
     few = mrgp.Dataset([noise[np.arange(8)]])
-    assert Trial.of(mrgp.MRGP(), few, ("sensors", "u"), 0) is None
+    assert Held.of(few, ("sensors", "u"), 0) is None
 
 
 @pytest.mark.thorough
@@ -185,6 +185,51 @@ def test_places_that_repeat_in_time_make_a_network():
     assert choice.recipe == mrgp.MRGP()
     assert said(choice.reasons, "Places repeat in time: a network")
     assert said(choice.reasons, "of sites that were held out")
+
+
+def products(seed, shared=0.0):
+    """Stations, and two gridded products that are off from place to place, partly alike."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0.0, 8.0, (70, 2))
+    lower = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0)), -1).reshape(-1, 2)
+
+    def truth(at):
+        return 3 * np.sin(at[:, 0]) * np.cos(0.8 * at[:, 1])
+
+    def off(at, turn):
+        own = np.cos(1.1 * at[:, 0] + turn) + np.sin(0.9 * at[:, 1] - turn)
+        return own + shared * np.cos(0.7 * at.sum(1))
+
+    def product(name, turn):
+        z = 2 + 0.8 * truth(lower + 0.5) + off(lower + 0.5, turn) + 0.05 * rng.normal(size=64)
+        cells = mrgp.boxes(lower, lower + 1.0, inputs=("x", "y"))
+        return mrgp.Observations(cells, z, task="u", name=name)
+
+    y = truth(x) + 0.2 * rng.normal(size=70)
+    seen = mrgp.Observations(mrgp.points(x, inputs=("x", "y")), y, task="u", name="sites")
+    new = rng.uniform(0.0, 8.0, (200, 2))
+    return mrgp.Dataset([seen, product("a", 0.3), product("b", 1.9)]), new, truth(new)
+
+
+def test_sources_that_are_off_from_place_to_place_get_fields_of_their_own():
+    data, new, wanted = products(0)
+    fit = mrgp.fit("auto", data, progress=None)
+    assert fit.recipe.bias == "field"
+    assert said(fit.reasons, "more than a scale and an offset")
+    line = mrgp.fit(mrgp.MRGP(bias="affine"), data, progress=None)
+    at = mrgp.points(new, inputs=("x", "y"))
+    found, other = (mrgp.evaluate(mrgp.predict(f, at), wanted) for f in (fit, line))
+    assert found["crps"] < 0.7 * other["crps"]
+    assert found["coverage_95"] > 0.85
+
+
+def test_another_bias_is_taken_where_it_predicts_places_held_out_better(monkeypatch):
+    data, *_ = products(1, shared=1.5)
+    # Evidence that would have it otherwise.
+    monkeypatch.setattr("mrgp.selection.choosing._Look.bias", lambda *_: "affine")
+    recipe, reasons = mrgp.choose(data)
+    assert recipe.bias == "field"
+    assert said(reasons, "Places that are held out are predicted best with bias 'field'")
 
 
 def test_a_stretch_has_all_places():

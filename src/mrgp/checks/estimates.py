@@ -61,10 +61,10 @@ def has_effects(fit: Fit) -> bool:
 def _terms(fit: Fit) -> list[Any]:
     """Return the terms of a fit's kernel that are effects of its covariates."""
     linear = fit.model.linear
-    if linear is None or len(linear.solver.kernels) != 1:
+    if linear is None or linear.field is None:
         return []
     known = _levels(fit)
-    return [found for found in effect_terms(linear.solver.kernels[0]) if found[0] in known]
+    return [found for found in effect_terms(linear.field) if found[0] in known]
 
 
 def _levels(fit: Fit) -> dict[int, tuple[str, ...] | None]:

@@ -331,10 +331,10 @@ class Markov(Anchored):
     def part(
         self, state: Filtered, term: Kernel, support: Support
     ) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
-        """Return mean and covariance of the part L g of one latent function f = g + others."""
-        one = np.ones(1)
-        known, white = state.known(self.kernels, one, support, self.rule, (term,))
-        prior = mixed_covariance((term,), one, support, one, support, self.rule)
+        """Return mean and covariance of the part L g of the first function, f = g + others."""
+        parts, first = (term, *self.kernels[1:]), np.eye(len(self.kernels))[0]
+        known, white = state.known(self.kernels, first, support, self.rule, parts)
+        prior = mixed_covariance(parts, first, support, first, support, self.rule)
         mean = jnp.einsum("tbc,tb->c", known, white)
         return mean, prior - jnp.einsum("tbc,tbd->cd", known, known)
 
@@ -394,7 +394,7 @@ Solver = Exact | Collapsed | Markov
 
 
 def states_of(
-    kernels: Sequence[Kernel], time: int, supports: Sequence[Support]
+    kernels: Sequence[Kernel], time: int, supports: Sequence[Support], inducing: Groups = ()
 ) -> tuple[int, int, int]:
     """Return how many steps and states a filter has, and how many rows a step sees.
 
@@ -402,7 +402,7 @@ def states_of(
     >>> states_of((Matern32(1.0, variance=1.0, dims=(0,)),), 0, [points([[0.0], [1.0], [2.0]])])
     (3, 2, 1)
     """
-    return _sizes(kernels, time, Timeline.of(kernels, time, supports))
+    return _sizes(kernels, time, Timeline.of(kernels, time, supports, inducing=inducing))
 
 
 def _sizes(kernels: Sequence[Kernel], time: int, line: Timeline) -> tuple[int, int, int]:

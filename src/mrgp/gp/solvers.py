@@ -87,11 +87,12 @@ class Anchored(eqx.Module):
     def part(
         self, state: Any, term: Kernel, support: Support
     ) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
-        """Return mean and covariance of the part L g of one latent function f = g + others.
+        """Return mean and covariance of the part L g of the first function, f = g + others.
 
         `term` is the kernel of g, one of those whose sum is the kernel of f (unwrapped).
         """
-        return state.joint((term,), np.ones(1), support, self.rule)
+        first = np.eye(len(self.kernels))[0]
+        return state.joint((term, *self.kernels[1:]), first, support, self.rule)
 
 
 class Exact(Anchored):

@@ -13,7 +13,10 @@ from mrgp.parameters import unwrap
 from mrgp.supports import Places, Points, Rule, Support, taken_apart
 
 FEWEST = 400
-MOST_STATES = 1500
+EXACT_LIMIT = 4000
+"""Values up to which a dense covariance of all of them is affordable."""
+MOST_STATES, MOST_WORK = 1500, 5e10
+"""States that are exact in space, and multiplications of an evaluation that is sparse there."""
 USUAL = 200
 """Inducing places, where places are many and no number is given."""
 
@@ -29,9 +32,10 @@ def along_time(
 ) -> Markov | None:
     """Return the solver along time, or None where it does not apply or costs more than a dense one.
 
-    Where it is `wanted`, it is returned whatever it costs, or an error says why it does not apply;
-    then it is sparse in space if `inducing` says so, or if states would be many. `centre` is what
-    inputs are shifted by.
+    Where it is `wanted`, it is returned whatever it costs, or an error says why it does not apply.
+    It is sparse in space if `inducing` says so, or where states would be many; unless it is
+    wanted, a dense one comes first where there are few values. `centre` is what inputs are shifted
+    by.
     """
     time = data.clock
     if time is None:
@@ -57,13 +61,14 @@ def along_time(
     solver = Markov(tuple(kernels), time=time, rule=rule)
     supports = [o.support for o in seen]
     steps, states, rows = states_of(bare, time, supports)
-    if wanted and inducing is None and states <= MOST_STATES:
-        return solver
-    if wanted:
-        placed = Inducing.parse(inducing)
-        return solver.on(inducing_places(placed, supports, time, centre, bare[0], seed))
     cheaper = work_of(steps, states, rows) < float(count) ** 3
-    return solver if cheaper and states <= MOST_STATES else None
+    if inducing is None and states <= MOST_STATES:
+        return solver if wanted or cheaper else None
+    if not wanted and count <= EXACT_LIMIT:
+        return None
+    placed = inducing_places(Inducing.parse(inducing), supports, time, centre, bare[0], seed)
+    sizes = states_of(bare, time, supports, placed)
+    return solver.on(placed) if wanted or work_of(*sizes) <= MOST_WORK else None
 
 
 def inducing_places(

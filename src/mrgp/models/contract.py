@@ -334,6 +334,11 @@ class Linear(Composite, Protocol):
 
     solver: Solver
 
+    @property
+    def field(self) -> Kernel | None:
+        """The kernel of the one field that all sources see, None where there are several."""
+        ...
+
     def alone(self, process: int) -> "Linear":
         """Return the model of one process, with the parameters of all."""
         ...

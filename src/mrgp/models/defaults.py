@@ -117,20 +117,50 @@ def network_kernel(data: Dataset, geometry: Geometry, rule: Rule = DEFAULT_RULE)
     names, time = geometry.names, data.clock
     if time is None:
         raise ValueError(f"network_kernel: none of the inputs {names} is time.")
-    clock, known = names[time], {time, *geometry.covariates}
-    places = [d for d in range(len(names)) if d not in known]
-    space = tuple(names[d] for d in places)
-    regions = [_distinct(support, places) for support in data.supports]
-    radial = len(places) > 1 and _affordable(places, regions, rule, MOST_NODES_OF_PLACES)
-    smooth = Matern12(dims=space, product=not radial and len(space) > 1)
+    clock, space = names[time], tuple(names[d] for d in _places(geometry, time))
     step, extent = float(geometry.spacing[time]), float(geometry.extent[time])
     short, long = (Matern12(lengthscale, dims=clock) for lengthscale in (3 * step, extent))
     return (
         Matern32(dims=clock)
-        + smooth * Matern12(dims=clock)
+        + _near(data, geometry, rule, time) * Matern12(dims=clock)
         + White(dims=space) * short
         + White(dims=space) * long
     )
+
+
+def own_kernel(data: Dataset, geometry: Geometry, rule: Rule = DEFAULT_RULE) -> Kernel:
+    """Return the kernel of what a source has of its own, beside the field that it reports.
+
+    Where there are places and times, a part of it stays at its place for all time, and a part
+    changes; elsewhere it is the kernel of a field.
+
+    >>> import mrgp
+    >>> x = mrgp.points([[0.0, 51.0, 1.0], [0.1, 51.0, 5.0]], inputs=("lon", "lat", "time"))
+    >>> data = Dataset([mrgp.Observations(x, [3.0, 4.0])])
+    >>> stays, changes = own_kernel(data, Geometry.of(data.supports)).kernels
+    >>> stays.dims, [k.dims for k in changes.kernels]
+    (('lon', 'lat'), [('lon', 'lat'), ('time',)])
+    """
+    time = data.clock
+    if time is None or not _places(geometry, time):
+        return plain_kernel(data, geometry, rule)
+    near = _near(data, geometry, rule, time)
+    return near + near * Matern12(dims=geometry.names[time])
+
+
+def _places(geometry: Geometry, time: int) -> list[int]:
+    """Return the inputs that say where a place is."""
+    known = {time, *geometry.covariates}
+    return [d for d in range(len(geometry.names)) if d not in known]
+
+
+def _near(data: Dataset, geometry: Geometry, rule: Rule, time: int) -> Kernel:
+    """Return a kernel of the distance between places, or a product over inputs for many regions."""
+    places = _places(geometry, time)
+    space = tuple(geometry.names[d] for d in places)
+    regions = [_distinct(support, places) for support in data.supports]
+    radial = len(places) > 1 and _affordable(places, regions, rule, MOST_NODES_OF_PLACES)
+    return Matern12(dims=space, product=not radial and len(space) > 1)
 
 
 def largest_variance(data: Dataset, geometry: Geometry, spread: float) -> float:

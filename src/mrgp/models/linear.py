@@ -35,7 +35,7 @@ from mrgp.models.answers import Components, Question, as_arrays, check_joint, co
 from mrgp.models.conditioning import filled
 from mrgp.models.contract import PlainModel, Process
 from mrgp.models.noise import Diagonal
-from mrgp.models.readouts import Readout
+from mrgp.models.readouts import OneField, Readout
 from mrgp.parameters import Parameter, real, unwrap
 from mrgp.supports import Points, Support
 
@@ -81,6 +81,11 @@ class LinearModel(eqx.Module, PlainModel):
     def kernel(self) -> Kernel:
         """The kernel of the first latent function."""
         return self.solver.kernels[0]
+
+    @property
+    def field(self) -> Kernel | None:
+        """The kernel of the one field that all sources see, None where there are several."""
+        return self.kernel if isinstance(self.readout, OneField) else None
 
     @property
     def q(self) -> Any:
@@ -308,7 +313,7 @@ class LinearModel(eqx.Module, PlainModel):
 
     def started(self) -> "LinearModel":
         """Return the model with a q(u) to train, the prior's where it has none."""
-        number = self.solver.locations.raw.shape[0]
+        number = len(self.solver.kernels) * self.solver.locations.raw.shape[0]
         return self if self.q is not None else self.with_q(prior_q(number))
 
     def natural_q(self) -> Natural:

@@ -8,13 +8,19 @@ import numpy as np
 
 from mrgp._types import float64
 from mrgp.data import Dataset, Frame, Scaling, as_seed
-from mrgp.gp import Collapsed, Exact, Inducing, Solver, needs_nodes, start_locations
+from mrgp.gp import Collapsed, Exact, Inducing, Kernels, Solver, needs_nodes, start_locations
 from mrgp.kernels import Binding, Kernel
 from mrgp.links import Link
-from mrgp.models.along import along_time
+from mrgp.models.along import EXACT_LIMIT, along_time
 from mrgp.models.arguments import check_choices, check_kernels, check_rule
 from mrgp.models.contract import PlainRecipe, Sketch
-from mrgp.models.defaults import default_kernel, largest_variance, plain_kernel, repeats
+from mrgp.models.defaults import (
+    default_kernel,
+    largest_variance,
+    own_kernel,
+    plain_kernel,
+    repeats,
+)
 from mrgp.models.effects import with_effects
 from mrgp.models.linear import LinearModel, prior_q
 from mrgp.models.linked import Linked
@@ -34,17 +40,21 @@ from mrgp.parameters import LogNormal, Parameter, fixed, positive, real, unwrap
 from mrgp.supports import DEFAULT_RULE, Geometry, Rule
 
 Method = Literal["auto", "exact", "markov", "collapsed", "svgp"]
-Bias = Literal["none", "offset", "affine", "ratio"]
+Bias = Literal["none", "offset", "affine", "ratio", "field"]
 Mean = Literal["zero", "constant", "linear"]
 
-EXACT_LIMIT = 4000
 COLLAPSED_LIMIT = 20_000
 EXACT_NODE_PAIRS = 9_000_000
 RATIO_LOG_SD = 1.0
 SPREAD_LOG_SD = 1.0
 """With it the sd of log rates lies between 0.26 and 1.9, by 95 %, before data are seen."""
 
-SHIFTED, STRETCHED = ("offset", "affine"), ("affine", "ratio")
+SHIFTED, STRETCHED = ("offset", "affine", "field"), ("affine", "ratio", "field")
+OWN_SHARE = 0.5
+"""Where the variance of what a source has of its own starts, as a share of its values'.
+
+Far from nothing: a search that starts near nothing may take what the target says for noise.
+"""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -56,11 +66,12 @@ class MRGP(PlainRecipe):
     (sparse, by inducing inputs) or "svgp" (sparse, trained on minibatches, for data of any size);
     "auto" takes "markov" where it applies and is cheaper than "exact", and otherwise
     one of the others as the data grow; with `inducing` it is sparse. `bias` lets every source but
-    the `target` (default: the first) report c + L f ("offset"), c + r L f ("affine") or r L f
-    ("ratio"). `link` is that of the field to f: under "log", "square" or "probit" the field is
-    positive, or a probability, and it is the field that regions average; "auto" goes by the
-    sources' likelihoods. `noise` maps sources to noise variances, as numbers to start from or as
-    parameters with priors, such as
+    the `target` (default: the first) report c + L f ("offset"), c + r L f ("affine"), r L f
+    ("ratio") or c + r L f + L d ("field"), where d is a field of the source's own: by how much it
+    is off, from place to place and from time to time. `link` is that of the field to f: under
+    "log", "square" or "probit" the field is positive, or a probability, and it is the field that
+    regions average; "auto" goes by the sources' likelihoods. `noise` maps sources to noise
+    variances, as numbers to start from or as parameters with priors, such as
     `mrgp.positive(0.1, mrgp.LogNormal(0.1, 1.0))`. `priors=False` switches the default priors off.
 
     Without a `kernel`, it is Matern-3/2: of the distance in a space (lon and lat, x and y), times
@@ -116,7 +127,7 @@ class MRGP(PlainRecipe):
 
     def _scales(self, data: Dataset) -> Scales:
         """Return the scales of the sources, which are one where no ratio is learned."""
-        if self.bias != "affine":
+        if self.bias not in ("affine", "field"):
             return dict.fromkeys(data.sources, 1.0)
         return scales_of(data, self.target_of(data))
 
@@ -144,7 +155,13 @@ class MRGP(PlainRecipe):
         bound = kernel.bind(Binding(geometry, spread**2, self.priors, largest=most))
         scales = self._scales(data)
         start = level_beside(data[target], 0.0) if self.bias == "ratio" else 0.0
-        solver = self._solver(data, scaling, bound, key)
+        # What is constant has nothing of its own either.
+        varying = [s for s in data.sources if s != target and scales[s]]
+        apart = tuple(varying) if self.bias == "field" else ()
+        own = own_kernel(data, geometry, self.quadrature)
+        variances = [OWN_SHARE * (spread * scales[s]) ** 2 for s in apart]
+        of_sources = (own.bind(Binding(geometry, v, self.priors)) for v in variances)
+        solver = self._solver(data, scaling, (bound, *of_sources), key)
         model = LinearModel(
             solver=solver,
             readout=OneField(
@@ -156,6 +173,7 @@ class MRGP(PlainRecipe):
                     if source != target and self.bias in STRETCHED
                 },
                 target=target,
+                apart=apart,
             ),
             noise=Diagonal.of(data, scaling, self.priors, self.noise, scales),
             processes=data.processes,
@@ -262,7 +280,7 @@ class MRGP(PlainRecipe):
         count = sum(o.count for o in data)
         return self.method == "svgp" or (self.method == "auto" and count > COLLAPSED_LIMIT)
 
-    def _solver(self, data: Dataset, scaling: Scaling, kernel: Kernel, key: Any) -> Solver:
+    def _solver(self, data: Dataset, scaling: Scaling, kernels: Kernels, key: Any) -> Solver:
         gaussian = all(o.conjugate for o in data)
         if self.method in ("markov", "svgp") and not gaussian:
             odd = next(o for o in data if not o.conjugate)
@@ -274,20 +292,23 @@ class MRGP(PlainRecipe):
         here = all(o.stored is None for o in data)
         if wanted or (self.method == "auto" and self.inducing is None and gaussian and here):
             placed = (self.inducing, scaling.centre, as_seed(key))
-            along = along_time((kernel,), data, self.quadrature, wanted, *placed)
+            along = along_time(kernels, data, self.quadrature, wanted, *placed)
             if along is not None:
                 return along
         small = (
-            here and self.inducing is None and exact_is_cheap(data, unwrap(kernel), self.quadrature)
+            here
+            and self.inducing is None
+            and all(exact_is_cheap(data, unwrap(kernel), self.quadrature) for kernel in kernels)
         )
         if self.method == "exact" or (self.method == "auto" and small):
-            return Exact((kernel,), rule=self.quadrature)
+            return Exact(kernels, rule=self.quadrature)
         supports = tuple(o.dropna().support.shift(scaling.centre) for o in data)
         inducing = Inducing.parse(self.inducing)
-        placed = start_locations(inducing, supports, scaling.centre, unwrap(kernel), as_seed(key))
+        field = unwrap(kernels[0])
+        placed = start_locations(inducing, supports, scaling.centre, field, as_seed(key))
         batches = self.goes_by_minibatches(data) and gaussian
-        q = prior_q(placed.raw.shape[0]) if batches else None
-        return Collapsed((kernel,), placed, q, rule=self.quadrature)
+        q = prior_q(len(kernels) * placed.raw.shape[0]) if batches else None
+        return Collapsed(kernels, placed, q, rule=self.quadrature)
 
 
 def exact_is_cheap(data: Dataset, kernel: Kernel, rule: Rule) -> bool:

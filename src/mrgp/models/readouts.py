@@ -17,10 +17,11 @@ from mrgp.supports import Support
 
 
 class OneField(eqx.Module):
-    """c + r L (mean + f) of one latent field f, with c = 0 and r = 1 for the target.
+    """c + r L (mean + f) + L d of one latent field f, with c = 0, r = 1 and no d for the target.
 
     An offset acts through L 1, so that c is a bias of the field in the field's units, for means
-    and totals alike. `mean` is a constant, or a constant and slopes.
+    and totals alike. `mean` is a constant, or a constant and slopes. Sources `apart` have a latent
+    function d each, in this order after f: by how much they differ from it from place to place.
 
     >>> bias = OneField(jnp.zeros(1), {"model": 2.0}, {"model": 0.5}, target="sites")
     >>> float(bias.ratio("model", "no2")[0]), float(bias.ratio("sites", "no2")[0])
@@ -31,15 +32,18 @@ class OneField(eqx.Module):
     offset: dict[str, Any]
     ratios: dict[str, Any]
     target: str = eqx.field(static=True)
+    apart: tuple[str, ...] = eqx.field(static=True, default=())
 
     @property
     def coupling(self) -> tuple[Any, ...]:
         """Biases, which are between sources."""
         return (self.offset, self.ratios) if self.offset or self.ratios else ()
 
-    def ratio(self, source: str | None, task: str) -> Float[Array, " 1"]:
-        """Return r of a source."""
-        return jnp.asarray(self.ratios.get(source, 1.0) if source is not None else 1.0)[None]
+    def ratio(self, source: str | None, task: str) -> Float[Array, " q"]:
+        """Return r of a source, and 1 for the function that is its own."""
+        of_field = jnp.asarray(self.ratios.get(source, 1.0) if source is not None else 1.0)
+        own = np.array([float(source == name) for name in self.apart])
+        return jnp.concatenate([of_field[None], own])
 
     def level(self, support: Support, source: str | None, task: str) -> Float[Array, " n"]:
         """Return c L1 + r L mean."""
@@ -59,8 +63,15 @@ class OneField(eqx.Module):
         return found | {f"ratio[{source}]": value for source, value in self.ratios.items()}
 
     def kernels_named(self, kernels: Kernels, inputs: tuple[str, ...]) -> dict[str, Parameter]:
-        """Return the kernel's parameters; kernels inside others go by their class and inputs."""
-        return kernel_parameters(kernels[0], inputs)
+        """Return the kernel's parameters; kernels inside others go by their class and inputs.
+
+        Those of what a source has of its own go by its name.
+        """
+        found = kernel_parameters(kernels[0], inputs)
+        for source, kernel in zip(self.apart, kernels[1:], strict=True):
+            of_source = kernel_parameters(kernel, inputs).items()
+            found |= {f"own[{source}].{name}": value for name, value in of_source}
+        return found
 
     def values(self, found: dict[str, Array], scaling: Scaling) -> dict[str, Array]:
         """Return biases and mean in the user's units."""

@@ -19,6 +19,15 @@ LINE = 22
 """Characters in a line of text."""
 
 DIGITS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+FORMS = {
+    "none": "{}",
+    "offset": "c + {}",
+    "affine": "c + r × {}",
+    "ratio": "r × {}",
+    "field": "c + r × {} + a field of its own",
+}
+"""What sources with each kind of bias report of a field."""
+
 Process = tuple[str, str]
 Words = dict[Process, str]
 """What every process reports of the field that it sees."""
@@ -121,7 +130,7 @@ def _field(found: Diagram, sketch: Sketch, data: Dataset, words: Words) -> None:
             f"{found.title} models one task, and the data have {data.tasks}. Choose one with"
             " data.select(task=...)."
         )
-    form = {"none": "{}", "offset": "c + {}", "affine": "c + r × {}"}[sketch.bias]
+    form = FORMS[sketch.bias]
     words = {p: form.format(w) if p[0] != sketch.target else w for p, w in words.items()}
     rows = {process: float(i) for i, process in enumerate(data.processes)}
     found.add("f", "gp", f"f\n{_over(data)}", 0, 0.5 * (len(rows) - 1))

@@ -264,7 +264,9 @@ def _explained(fit: Fit, rows: list[list[Any]]) -> str:
     if others:
         said += f" Values scatter by their likelihood: those of {joined(others)}."
     if any(row[4] is not None or row[5] is not None for row in rows):
-        said += " A source reports offset + ratio x the field; the target has neither."
+        own = any(name.startswith("own[") for name in fit.parameters())
+        more = ", and what is its own from place to place" if own else ""
+        said += f" A source reports offset + ratio x the field{more}; the target has neither."
     elif fit.recipe.fitted == "parts":
         said += " The bias of each source is its map to the target, below."
     elif len(fit.tasks) > 1:

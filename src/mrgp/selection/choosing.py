@@ -12,26 +12,24 @@ from mrgp.checks import dependence
 from mrgp.data import Dataset, Observations, excerpt, require_in_memory
 from mrgp.inference import LBFGS, Evidence, FitError, greatest_evidence
 from mrgp.inference.progress import Within, as_progress
-from mrgp.kernels import RBF, Kernel, Matern12, Matern32, separable
-from mrgp.models import MRDGP, MRGP, MRGPRN, plain_kernel, repeats
+from mrgp.kernels import Kernel
+from mrgp.models import MRDGP, MRGP, MRGPRN, repeats
+from mrgp.selection.candidates import FEWEST, MARGIN, families, kernels_of
 from mrgp.selection.comparing import FAILURES, scores_of, split, target_of
 from mrgp.selection.counting import chosen_for_likelihoods, may_be_counts
 from mrgp.selection.overlap import meets
-from mrgp.selection.trials import Trial
-from mrgp.supports import Boxes, Geometry, Polygons
+from mrgp.selection.trials import CLOSE, Held, Trial
 from mrgp.weighting import fit_weighted
 
 SAMPLE = 300
 MOST = 900
-FEWEST = 10
-LONG = 4000
-"""Values of places that repeat from which on kernels are those that go along time."""
 CLEAR = 3.0
-MARGIN = 1.0
 LARGEST = 1500
 WHOLE = 2500
 PLACES = 100
 NOISE_FREE = 1e-3
+MEANING = {"affine": "a scale and an offset", "field": "a field of its own"}
+BIASES = "none", *MEANING
 BRIEF = LBFGS(max_steps=60, starts=1, candidates=0)
 SEARCH = LBFGS(max_steps=100)
 
@@ -110,7 +108,7 @@ class _Look:
         self.network = len(data.tasks) == 1 and repeats(data)
         self.reasons: list[str] = []
         self.kernels: dict[tuple[str, str], tuple[str, Kernel]] = {}
-        self.line = -np.inf
+        self.biases: dict[str, MRGP] = {}
 
     def say(self, reason: str) -> None:
         self.reasons.append(reason)
@@ -123,8 +121,8 @@ class _Look:
     def one_task(self) -> tuple[Any, str | None]:
         """Choose among models of one field, and the tree that learns maps between sources."""
         recipe, weights = self.one_field()
-        self.beside_rules(recipe)
-        return recipe, weights
+        better = self.beside_rules(recipe)
+        return (recipe, weights) if better is None else (better, None)
 
     def one_field(self) -> tuple[Any, str | None]:
         """Choose by tasks, sources, places, kernels, bias and shared errors."""
@@ -139,19 +137,20 @@ class _Look:
         if met == 0:
             self.say("Neither a bias nor shared errors can be told where sources never meet.")
             return plain, None
-        if not self.bias(kernel, self.data):
+        self.biases = {bias: dataclasses.replace(plain, bias=bias) for bias in BIASES}
+        biased = self.bias(kernel, self.data)
+        if biased == "none":
             return (plain, None) if self.network else self.shared(plain)
-        line = dataclasses.replace(plain, bias="affine")
-        if self.network:
-            return line, None
-        if met < FEWEST:
-            self.say("That is too few for a map: a scale and an offset for each source.")
-        if met >= FEWEST and self.beyond_a_line(kernel):
-            tree = self.tree()
-            drifting = dataclasses.replace(tree, deep_inputs=self.data.inputs)
-            maps = {"a map of each source": tree, "a map that changes over the inputs": drifting}
-            return self.foretold({"a scale and an offset": line} | maps), None
-        return line, None
+        few = met < FEWEST and not self.network
+        if few:
+            self.say(f"That is too few for a map: {MEANING[biased]} for each source.")
+        if few or self.network or biased == "affine":
+            return self.biases[biased], None
+        tree = self.tree()
+        drifting = dataclasses.replace(tree, deep_inputs=self.data.inputs)
+        tried = {meaning: self.biases[bias] for bias, meaning in MEANING.items()}
+        maps = {"a map of each source": tree, "a map that changes over the inputs": drifting}
+        return self.foretold(tried | maps), None
 
     def family(self, data: Dataset) -> Kernel | None:
         """Return the kernel of greatest evidence on all sources together; None is the default."""
@@ -162,7 +161,7 @@ class _Look:
             )
             return None
         observed = data.dropna()
-        tried = _families(observed)
+        tried = families(observed)
         whole = MRGP(target=self.process[0], bias="affine" if len(data) > 1 else "none")
         models = {n: dataclasses.replace(whole, kernel=k) for n, (k, _) in tried.items()}
         weighed = self.evidences("kernel", models, *observed)
@@ -175,21 +174,52 @@ class _Look:
         self.say(f"Kernel: {best}{several if len(found) > 1 else ''}.")
         return tried[best][0]
 
-    def beside_rules(self, recipe: Any) -> None:
-        """Say how the model and simple rules predict places that are held out of a sample."""
-        sample = self.sample(*self.data.dropna(), most=WHOLE)
+    def beside_rules(self, recipe: Any) -> Any:
+        """Say how the model and simple rules predict places that are held out of a sample.
+
+        Where a rule is better and another bias of the sources predicts these places better, the
+        model with that one is returned, otherwise None.
+        """
+        held = Held.of(self.sample(*self.data.dropna(), most=WHOLE), self.process, self.key)
+        if held is None:
+            return None
         try:
-            trial = Trial.of(recipe, sample, self.process, self.key, self.progress)
+            trial = held.trial(recipe, self.progress)
         except FAILURES as error:
             self.say(f"The model could not be tried beside simple rules: {error}")
-            return
-        if trial is None:
-            return
+            return None
+        better = None
+        if trial.behind:
+            trial, better = self.another_bias(held, recipe, trial)
         if trial.behind:
             self.reasons.insert(0, trial.verdict)
             self.progress.update(len(self.reasons), trial.verdict)
         else:
             self.say(trial.verdict)
+        return better
+
+    def another_bias(self, held: Held, recipe: Any, trial: Trial) -> tuple[Trial, Any]:
+        """Return the trial of the bias that predicts places held out best, and its model.
+
+        Sources that share an error may agree better with one another than with the target; the
+        evidence then takes what the target says for noise.
+        """
+        better = None
+        for bias, other in self.biases.items():
+            if other == recipe:
+                continue
+            try:
+                found = held.trial(other, self.progress, f", bias {bias}")
+            except FAILURES:
+                continue
+            if found.model["crps"] * CLOSE < trial.model["crps"]:
+                trial, better = found, other
+        if better is not None:
+            self.say(
+                f"Places that are held out are predicted best with bias {better.bias!r}, whatever"
+                " the evidence: it is taken."
+            )
+        return trial, better
 
     def several_tasks(self) -> tuple[Any, str | None]:
         """Choose among models of several tasks."""
@@ -200,7 +230,7 @@ class _Look:
         mine = self.data.select(task=task)
         if len(mine) > 1:
             met = self.overlap(mine)
-            if met and self.bias(kernel, mine):
+            if met and self.bias(kernel, mine) != "none":
                 if met >= FEWEST:
                     self.say("The map of each source to the target is learned, and mixed in.")
                     return self.tree(), None
@@ -239,7 +269,7 @@ class _Look:
         if process in self.kernels:
             return self.kernels[process][1]
         observed = self.data[process].dropna()
-        tried = _kernels(observed)
+        tried = kernels_of(observed)
         models = {name: MRGP(kernel=k) for name, k in tried.items()}
         weighed = self.evidences(f"{process[0]}, kernel", models, observed)
         found = {name: evidence.with_prior for name, evidence in weighed.items()}
@@ -283,43 +313,33 @@ class _Look:
         found = dict(self.everyone.spread(work, shared, zip(models.values(), shown, strict=True)))
         return {name: found[number] for number, name in enumerate(models)}
 
-    def bias(self, kernel: Kernel | None, data: Dataset) -> bool:
-        """Tell whether sources report the target on another scale, by the evidence."""
+    def bias(self, kernel: Kernel | None, data: Dataset) -> str:
+        """Return the bias that other sources have, by the evidence: "none", "affine" or "field".
+
+        A field of its own has to be ahead without the priors of its parameters, which the others
+        do not have.
+        """
         plain = MRGP(kernel=kernel, target=self.process[0])
-        lines = dataclasses.replace(plain, bias="affine")
+        models = {bias: dataclasses.replace(plain, bias=bias) for bias in BIASES}
         search = BRIEF if self.network else SEARCH
-        models = {"without": plain, "with": lines}
         weighed = self.evidences("bias, fit", models, *data.dropna(), optimiser=search)
-        none, affine = weighed.values()
-        self.line = affine.alone
+        none, affine, field = weighed.values()
+        others = len(data) - 1
         gain = affine.with_prior - none.with_prior
-        clear = gain > CLEAR * 2 * (len(data) - 1)
+        clear = gain > CLEAR * 2 * others
         self.say(
             f"A scale and an offset of the other sources {'raise' if gain > 0 else 'do not raise'}"
             f" the log evidence{f' by {gain:.1f}' if gain > 0 else ''}:"
             f" {'they are biased' if clear else 'no sign of a bias'}."
         )
-        return clear
-
-    def beyond_a_line(self, kernel: Kernel | None) -> bool:
-        """Tell whether sources differ by more than a scale and an offset, by the evidence.
-
-        The rival gives every source a function of its own beside the one that all share. Their
-        priors, which are on other scales, help both to be found and are left out when comparing.
-        """
-        count = len(self.data)
-        own = MRGPRN(latents=count, kernel_f=kernel, kernel_w="constant")
-        apart = [o.replace(task=o.name, units=None) for o in self.data.dropna()]
-        (rival,) = self.evidences(
-            "rival", {"functions of their own": own}, *apart, optimiser=SEARCH
-        ).values()
-        gain = rival.alone - self.line
-        clear = gain > CLEAR * 2 * (count - 1)
+        more = field.alone - (affine if clear else none).alone
+        beyond = more > CLEAR * (1 if clear else 2) * others
+        known = "more than a scale and an offset" if beyond else "no sign of more"
         self.say(
-            f"Functions of their own {f'raise it by {gain:.1f} more' if gain > 0 else 'do not'}:"
-            f" the bias is {'more than' if clear else 'well described by'} a scale and an offset."
+            f"Fields of their own, by which they are off from place to place,"
+            f" {f'raise it by {more:.1f}' if more > 0 else 'do not'}{' more' * clear}: {known}."
         )
-        return clear
+        return "field" if beyond else "affine" if clear else "none"
 
     def overlap(self, data: Dataset) -> int:
         """Return how many of the target's values lie where another source sees."""
@@ -391,46 +411,6 @@ def _foretell(shared: tuple[Dataset, Any, int], task: tuple[Any, Within | None])
         return scores_of(model, train, test, key, None, shown)["crps"]
     except FAILURES:
         return np.inf
-
-
-def _families(data: Dataset) -> dict[str, tuple[Kernel | None, float]]:
-    """Return kernels of one field to try, the default first, and by how much they must be ahead."""
-    found: dict[str, tuple[Kernel | None, float]] = {"Matern-3/2": (None, 0.0)}
-    if sum(map(len, data)) < FEWEST:
-        return found
-    geometry = Geometry.of(data.supports)
-    found["RBF"] = plain_kernel(data, geometry, of=RBF), MARGIN
-    regions = any(isinstance(o.support, Boxes | Polygons) for o in data)
-    found["Matern-1/2"] = plain_kernel(data, geometry, of=Matern12), MARGIN
-    names = tuple(geometry.names[d] for d in geometry.open if d not in geometry.covariates)
-    if len(names) == 2 and len(geometry.spaces) == 1 and not regions:
-        turned = Matern32(dims=names, metric="full")
-        found["Matern-3/2 of a turned ellipse"] = turned, 2 * CLEAR
-    return found
-
-
-def _kernels(observed: Observations) -> dict[str, Kernel]:
-    """Return kernels to try, the usual one first; a few values cannot tell them apart."""
-    found: dict[str, Kernel] = {"Matern-3/2": Matern32(product=True)}
-    if len(observed) < FEWEST:
-        return found
-    found["RBF"] = RBF()
-    if not isinstance(observed.support, Boxes | Polygons):
-        found["Matern-1/2"] = Matern12(product=True)
-    support = observed.support
-    clock, names = support.clock, support.input_names
-    space = tuple(name for i, name in enumerate(names) if i != clock)
-    if clock is not None and space:
-        places = np.unique(np.delete(np.asarray(support.bounds[0]), clock, axis=1), axis=0)
-        if 2 <= len(places) <= len(observed) // 2:
-            each = {name: Matern12() for name in space}
-            apart = separable(**{names[clock]: Matern32()}, **each)
-            constant = Matern12(dims=space, product=True)
-            found["a constant of each place, and Matern-3/2 in time"] = constant + apart
-            if len(observed) > LONG:
-                # The others have states in time, and go along it.
-                del found["RBF"]
-    return found
 
 
 def _listed(found: dict[str, float], form: str = ".1f") -> str:

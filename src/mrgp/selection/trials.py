@@ -1,6 +1,7 @@
 """A model and simple rules beside one another, at places that are held out of a sample."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
@@ -36,36 +37,6 @@ class Trial:
     rule: str
     simple: dict[str, float]
 
-    @classmethod
-    def of(
-        cls, recipe: Any, sample: Dataset, process: Any, key: int, progress: Progress | None = None
-    ) -> "Trial | None":
-        """Hold a quarter of the target's places out; None where there are too few of them.
-
-        Of few values each quarter is held out in turn: one alone would tell little.
-        """
-        target = sample[process]
-        sites = target.support.clock is not None and target.support.dimension > 1
-        if len(target) < FEWEST:
-            return None
-        fold = make_folds(target, "site" if sites else "random", FOLDS, key)
-        turns = range(FOLDS if len(target) <= FEW else 1)
-        splits = [split(sample, process, fold == turn) for turn in turns]
-        splits = [(train, test) for train, test in splits if len(train[process]) and len(test)]
-        if not splits:
-            return None
-        shown = [
-            Within(progress or Silent(), f"held out, fit {turn} of {len(splits)}")
-            for turn in range(1, len(splits) + 1)
-        ]
-        tried = zip(splits, shown, strict=True)
-        models = [_tried(recipe, train, test, key, told) for (train, test), told in tried]
-        rules = [_rules(train, test, process) for train, test in splits]
-        simple = {name: _pooled([row[name] for row in rules]) for name in rules[0]}
-        best = min(simple, key=lambda name: simple[name]["rmse"])
-        count = sum(len(test) for _, test in splits)
-        return cls(process[0], count, _pooled(models), best, simple[best])
-
     @property
     def behind(self) -> bool:
         """Whether the rule is better, by more than a little, in rmse and in crps."""
@@ -85,6 +56,49 @@ class Trial:
         shares = {s: self.model[s] / self.simple[s] for s in ("rmse", "crps") if self.simple[s]}
         told = " and ".join(f"{score} is {_beside(share)}" for score, share in shares.items())
         return f"Beside the best simple rule {where}, {meaning} ({self.rule}): {scores}; {told}."
+
+
+@dataclasses.dataclass(frozen=True)
+class Held:
+    """Places of the target that are held out of a sample, one part after another."""
+
+    splits: list[tuple[Dataset, Any]]
+    process: tuple[str, str]
+    key: int
+
+    @classmethod
+    def of(cls, sample: Dataset, process: tuple[str, str], key: int) -> "Held | None":
+        """Hold a quarter of the target's places out; None where there are too few of them.
+
+        Of few values each quarter is held out in turn: one alone would tell little.
+        """
+        target = sample[process]
+        sites = target.support.clock is not None and target.support.dimension > 1
+        if len(target) < FEWEST:
+            return None
+        fold = make_folds(target, "site" if sites else "random", FOLDS, key)
+        turns = range(FOLDS if len(target) <= FEW else 1)
+        splits = [split(sample, process, fold == turn) for turn in turns]
+        splits = [(train, test) for train, test in splits if len(train[process]) and len(test)]
+        return cls(splits, process, key) if splits else None
+
+    @functools.cached_property
+    def simple(self) -> tuple[str, dict[str, float]]:
+        """The simple rule that does best at these places, and its scores."""
+        rows = [_rules(train, test, self.process) for train, test in self.splits]
+        found = {name: _pooled([row[name] for row in rows]) for name in rows[0]}
+        best = min(found, key=lambda name: found[name]["rmse"])
+        return best, found[best]
+
+    def trial(self, recipe: Any, progress: Progress | None = None, of: str = "") -> Trial:
+        """Fit a model to what is left each time, and score it at these places."""
+        told, number = progress or Silent(), len(self.splits)
+        models = [
+            _tried(recipe, *pair, self.key, Within(told, f"held out{of}, fit {turn} of {number}"))
+            for turn, pair in enumerate(self.splits, 1)
+        ]
+        count = sum(len(test) for _, test in self.splits)
+        return Trial(self.process[0], count, _pooled(models), *self.simple)
 
 
 def _beside(share: float) -> str:
