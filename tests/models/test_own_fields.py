@@ -203,3 +203,30 @@ def test_many_places_are_sparse_in_space_and_exact_in_time(monkeypatch):
     assert sum(map(len, many.inducing)) == 3
     monkeypatch.setattr("mrgp.models.along.MOST_WORK", 10.0)
     assert not getattr(mrgp.MRGP(bias="field").build(data).solver, "time", None)
+
+
+def lines(own=0.0):
+    """Fifteen points, and a source that is off by a line, or by something of its own as well."""
+    rng = np.random.default_rng(2)
+    x = np.linspace(0, 10, 40)[:, None]
+    y = np.sin(x[:, 0])
+    few = mrgp.Observations(mrgp.points(x[::3]), y[::3] + 0.05 * rng.normal(size=14), name="a")
+    off = 1 + 0.8 * y + own * np.cos(0.6 * x[:, 0]) + 0.05 * rng.normal(size=40)
+    return mrgp.Dataset([few, mrgp.Observations(mrgp.points(x), off, name="b")])
+
+
+def test_fields_of_sources_are_found_together_where_other_parameters_are_kept():
+    line = fitted(mrgp.MRGP(bias="field"), lines(), hyperparameters="keep", weights={"b": 0.9})
+    assert line.parameters()["ratio[b]"] == pytest.approx(0.8, abs=0.1)
+    assert line.parameters()["own[b].kernel.variance"] < 0.1
+
+
+def test_what_is_next_to_nothing_of_a_source_is_no_caution():
+    fit = fitted(mrgp.MRGP(bias="field", priors=False), lines())
+    assert fit.parameters()["own[b].kernel.variance"] < 1e-3
+    assert not any("own[b]" in text for text in fit.warnings)
+
+
+def test_few_values_of_the_target_leave_a_constant_source_without_a_field_too():
+    data = mrgp.Dataset([SITES[:5], CELLS.replace(y=np.full(12, 7.0))])
+    assert mrgp.MRGP(bias="field").build(data).readout.apart == ()

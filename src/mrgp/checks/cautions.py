@@ -69,7 +69,14 @@ def variances_at_limits(fit: Fit) -> Iterator[str]:
     """Say which variances of kernels are as large, or as small, as a fit may make them."""
     for name, parameter in _trained(fit, ".variance"):
         low, high = _reached(parameter)
-        if high.any():
+        if name.startswith("own["):
+            # Next to nothing is what a source has of its own that is off by a line alone.
+            if high.any():
+                yield (
+                    f"{name} is at its upper limit: what the source reports has next to nothing to"
+                    " do with the field. Look at its units and times, or leave the source out."
+                )
+        elif high.any():
             yield (
                 f"{name} is at its upper limit, many times the variance of the values: a trend, or"
                 " a level far from the data's mean, is taken for variation. Try"
@@ -148,7 +155,7 @@ def noise_that_eats_the_signal(fit: Fit) -> Iterator[str]:
 def inducing_inputs_that_miss(fit: Fit) -> Iterator[str]:
     """Say how much of the field's variance inducing inputs cannot follow."""
     linear = fit.model.linear
-    if linear is None or not isinstance(linear.solver, Collapsed) or len(linear.solver.kernels) > 1:
+    if linear is None or not isinstance(linear.solver, Collapsed) or linear.field is None:
         return
     origin = np.zeros((1, len(fit.inputs)))
     signal = float(np.asarray(unwrap(linear.solver.kernels[0]).pair(origin, origin))[0])

@@ -107,7 +107,10 @@ class Filtered(Conditioned):
         try:
             taken_apart(support, self.time)
         except ValueError as error:
-            return f"{error}; with inducing places, regions are a place times instant or window"
+            return (
+                f"{error}; with inducing places, regions are a place times instant or window. Fit"
+                ' with method="collapsed" to ask for others'
+            )
         return None
 
     def filled(self) -> "Filtered":

@@ -24,8 +24,9 @@ WALL = 1e10
 class LBFGS:
     """Settings of the optimiser: how many starts to follow, and for how long.
 
-    `candidates` random starts are compared with the default one by their bound, and the best
-    `starts` of all are followed to the end.
+    `candidates` random starts are compared with the default one by their bound, and the best of
+    all are followed to the end. Of several `starts` the last has shorter lengthscales and less
+    noise than the default: a search that starts smooth may end where everything is noise.
 
     >>> LBFGS(starts=1).max_steps
     200
@@ -49,6 +50,9 @@ class LBFGS:
 
 NEAR, STEPS = 0.5, 3
 """Nats that do not matter between ends, and steps over which a run that gains fewer is ending."""
+
+ROUGH = {"lengthscale": -1.1, "noise": -2.3}
+"""Logarithms by which a rough start is off: a third of the lengthscales, a tenth of the noise."""
 
 BRIEF = LBFGS(max_steps=1, starts=1, candidates=0)
 """The least work: parameters stay about where they are."""
@@ -215,13 +219,28 @@ class _Search:
             self.page.offer(self.loss.memory, ended)
 
     def choose_starts(self, rng: np.random.Generator) -> list[Vector]:
-        """Return the default start and random ones about it, best bound first."""
+        """Return the best of the default start and random ones about it, and a rough one."""
         moved = np.isfinite(self.low)
         draws = rng.standard_normal((self.settings.candidates, len(self.origin))) * moved
         candidates = [self.origin, *np.clip(self.origin + draws, self.low, self.high)]
         losses = [self.evaluate(c)[0] for c in candidates]
         order = np.argsort(losses, kind="stable")
-        return [candidates[i] for i in order[: self.settings.starts] if losses[i] < WALL]
+        chosen = order[: max(1, self.settings.starts - 1)]
+        found = [candidates[i] for i in chosen if losses[i] < WALL]
+        if self.settings.starts > 1:
+            rough = np.clip(self.origin + self.roughness(), self.low, self.high)
+            found += [rough] * bool(np.any(rough != self.origin) and self.evaluate(rough)[0] < WALL)
+        return found
+
+    def roughness(self) -> Vector:
+        """Return the way from the default start to one that takes less for noise."""
+        leaves = jax.tree_util.tree_flatten_with_path(self.objective.start)[0]
+        steps = [np.zeros(0)]
+        for path, leaf in leaves:
+            name = jax.tree_util.keystr(path)
+            step = next((step for word, step in ROUGH.items() if word in name), 0.0)
+            steps.append(np.full(np.size(leaf), step))
+        return np.concatenate(steps)
 
     def follow(self, start: Vector, say: Say) -> tuple[float, Status]:
         """Run L-BFGS from one start; the history kept is that of the best run so far.

@@ -67,8 +67,10 @@ def along_time(
     if not wanted and count <= EXACT_LIMIT:
         return None
     placed = inducing_places(Inducing.parse(inducing), supports, time, centre, bare[0], seed)
-    sizes = states_of(bare, time, supports, placed)
-    return solver.on(placed) if wanted or work_of(*sizes) <= MOST_WORK else None
+    if wanted:
+        return solver.on(placed)
+    affordable = placed and work_of(*states_of(bare, time, supports, placed)) <= MOST_WORK
+    return solver.on(placed) if affordable else None
 
 
 def inducing_places(

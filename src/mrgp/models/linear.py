@@ -204,8 +204,9 @@ class LinearModel(eqx.Module, PlainModel):
 
     @property
     def coupling(self) -> tuple[Any, ...]:
-        """Parameters that no source shows alone: biases, and weights between tasks."""
-        return self.readout.coupling
+        """Parameters that no source shows alone: biases, fields of sources, weights of tasks."""
+        of_sources = self.solver.kernels[1:] if self.field is not None else ()
+        return (*self.readout.coupling, *of_sources)
 
     def moments(
         self,

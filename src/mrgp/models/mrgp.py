@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mrgp._types import float64
-from mrgp.data import Dataset, Frame, Scaling, as_seed
+from mrgp.data import Dataset, Frame, Scaling, as_seed, spread_of
 from mrgp.gp import Collapsed, Exact, Inducing, Kernels, Solver, needs_nodes, start_locations
 from mrgp.kernels import Binding, Kernel
 from mrgp.links import Link
@@ -34,7 +34,7 @@ from mrgp.models.linking import (
 )
 from mrgp.models.noise import Diagonal
 from mrgp.models.readouts import OneField
-from mrgp.models.scales import Scales, framed, level_beside, scales_of
+from mrgp.models.scales import Scales, framed, is_constant, level_beside, scales_of
 from mrgp.models.sited import Sited
 from mrgp.parameters import LogNormal, Parameter, fixed, positive, real, unwrap
 from mrgp.supports import DEFAULT_RULE, Geometry, Rule
@@ -155,13 +155,9 @@ class MRGP(PlainRecipe):
         bound = kernel.bind(Binding(geometry, spread**2, self.priors, largest=most))
         scales = self._scales(data)
         start = level_beside(data[target], 0.0) if self.bias == "ratio" else 0.0
-        # What is constant has nothing of its own either.
-        varying = [s for s in data.sources if s != target and scales[s]]
-        apart = tuple(varying) if self.bias == "field" else ()
-        own = own_kernel(data, geometry, self.quadrature)
-        variances = [OWN_SHARE * (spread * scales[s]) ** 2 for s in apart]
-        of_sources = (own.bind(Binding(geometry, v, self.priors)) for v in variances)
-        solver = self._solver(data, scaling, (bound, *of_sources), key)
+        apart = self._apart(data, target)
+        own = [self._own(data, geometry, source) for source in apart]
+        solver = self._solver(data, scaling, (bound, *own), key)
         model = LinearModel(
             solver=solver,
             readout=OneField(
@@ -180,6 +176,18 @@ class MRGP(PlainRecipe):
             inputs=data.inputs,
         )
         return model if all(o.conjugate for o in data) else Sited(model)
+
+    def _apart(self, data: Dataset, target: str) -> tuple[str, ...]:
+        """Return the sources that have a field of their own; what is constant has none."""
+        if self.bias != "field":
+            return ()
+        return tuple(o.name for o in data.dropna() if o.name != target and not is_constant(o))
+
+    def _own(self, data: Dataset, geometry: Geometry, source: str) -> Kernel:
+        """Return the bound kernel of what a source has of its own."""
+        variance = OWN_SHARE * spread_of(data[source]) ** 2
+        kernel = own_kernel(data, geometry, self.quadrature)
+        return kernel.bind(Binding(geometry, variance, self.priors))
 
     def _linked(self, data: Dataset, frame: Frame, link: Link, key: Any) -> Linked:
         """Make the model of a field behind a link."""

@@ -33,7 +33,7 @@ def scales_of(data: Dataset, target: str) -> Scales:
     {'site': 1, 'slip': 1000, 'model': 1, 'stuck': 0}
     """
     seen = {o.name: o for o in data.dropna()}
-    if len(seen[target]) < FEWEST or _constant(seen[target]):
+    if len(seen[target]) < FEWEST or is_constant(seen[target]):
         return dict.fromkeys(seen, 1.0)
     return {name: _scale(o, seen[target]) for name, o in seen.items()}
 
@@ -70,7 +70,7 @@ def level_beside(observed: Observations, level: float) -> float:
 def _scale(observed: Observations, target: Observations) -> float:
     if len(observed) < FEWEST:
         return 1.0
-    if _constant(observed):
+    if is_constant(observed):
         return 0.0
     spread = spread_of(observed) / spread_of(target)
     size = np.median(np.abs(_densities(observed))) / np.median(np.abs(_densities(target)))
@@ -78,7 +78,13 @@ def _scale(observed: Observations, target: Observations) -> float:
     return float(spread) if other else 1.0
 
 
-def _constant(observed: Observations) -> bool:
+def is_constant(observed: Observations) -> bool:
+    """Tell whether a source has one value throughout.
+
+    >>> import mrgp
+    >>> is_constant(mrgp.Observations(mrgp.points([[0.0], [1.0]]), [7.0, 7.0]))
+    True
+    """
     densities = _densities(observed)
     return bool(not len(densities) or np.ptp(densities) <= ROUNDING * np.abs(densities).max())
 

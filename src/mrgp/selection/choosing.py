@@ -31,6 +31,7 @@ NOISE_FREE = 1e-3
 MEANING = {"affine": "a scale and an offset", "field": "a field of its own"}
 BIASES = "none", *MEANING
 BRIEF = LBFGS(max_steps=60, starts=1, candidates=0)
+TWICE = LBFGS(max_steps=60, starts=2, candidates=0)
 SEARCH = LBFGS(max_steps=100)
 
 
@@ -199,15 +200,16 @@ class _Look:
         return better
 
     def another_bias(self, held: Held, recipe: Any, trial: Trial) -> tuple[Trial, Any]:
-        """Return the trial of the bias that predicts places held out best, and its model.
+        """Return the trial of the freer bias that predicts places held out best, and its model.
 
         Sources that share an error may agree better with one another than with the target; the
-        evidence then takes what the target says for noise.
+        evidence then takes what the target says for noise. What it says against a line stands:
+        places held out are among the target's own, and tell nothing of a bias elsewhere.
         """
-        better = None
-        for bias, other in self.biases.items():
-            if other == recipe:
-                continue
+        better, tried = None, list(self.biases)
+        known = [bias for bias, other in self.biases.items() if other == recipe]
+        for bias in tried[tried.index(known[0]) + 1 :] if known else ():
+            other = self.biases[bias]
             try:
                 found = held.trial(other, self.progress, f", bias {bias}")
             except FAILURES:
@@ -300,9 +302,10 @@ class _Look:
         what: str,
         models: dict[str, Any],
         *observed: Observations,
-        optimiser: LBFGS = BRIEF,
+        optimiser: LBFGS = TWICE,
     ) -> dict[str, Evidence]:
         """Return log evidences of brief exact fits to one sample, and with their log priors."""
+        optimiser = BRIEF if self.network else optimiser
         return self.each(what, _weigh, (self.sample(*observed), optimiser, self.key), models)
 
     def each(self, what: str, work: Any, shared: Any, models: dict[str, Any]) -> dict[str, Any]:
@@ -321,8 +324,7 @@ class _Look:
         """
         plain = MRGP(kernel=kernel, target=self.process[0])
         models = {bias: dataclasses.replace(plain, bias=bias) for bias in BIASES}
-        search = BRIEF if self.network else SEARCH
-        weighed = self.evidences("bias, fit", models, *data.dropna(), optimiser=search)
+        weighed = self.evidences("bias, fit", models, *data.dropna(), optimiser=SEARCH)
         none, affine, field = weighed.values()
         others = len(data) - 1
         gain = affine.with_prior - none.with_prior

@@ -91,11 +91,25 @@ class Held:
         return best, found[best]
 
     def trial(self, recipe: Any, progress: Progress | None = None, of: str = "") -> Trial:
-        """Fit a model to what is left each time, and score it at these places."""
+        """Fit a model to what is left each time, and score it at these places.
+
+        Fits are brief; where a rule is better, they are done as those of all data are, since a
+        brief search may end far from the best.
+        """
+        trial = self._trial(recipe, progress, of, BRIEF)
+        if trial.behind and recipe.fitted == "whole":
+            trial = self._trial(recipe, progress, f"{of} at length", None)
+        return trial
+
+    def _trial(
+        self, recipe: Any, progress: Progress | None, of: str, optimiser: LBFGS | None
+    ) -> Trial:
         told, number = progress or Silent(), len(self.splits)
+        optimiser = optimiser if recipe.fitted == "whole" else None
+        words = (f"held out{of}, fit {turn} of {number}" for turn in range(1, number + 1))
         models = [
-            _tried(recipe, *pair, self.key, Within(told, f"held out{of}, fit {turn} of {number}"))
-            for turn, pair in enumerate(self.splits, 1)
+            _tried(recipe, *pair, self.key, optimiser, Within(told, text))
+            for pair, text in zip(self.splits, words, strict=True)
         ]
         count = sum(len(test) for _, test in self.splits)
         return Trial(self.process[0], count, _pooled(models), *self.simple)
@@ -112,16 +126,11 @@ def _beside(share: float) -> str:
     return f"{100 * abs(share - 1.0):.0f} % {'higher' if share > 1.0 else 'lower'}"
 
 
-def _brief(recipe: Any) -> LBFGS | None:
-    """Return settings of a brief fit, where all parameters are found at once."""
-    return BRIEF if recipe.fitted == "whole" else None
-
-
 def _tried(
-    recipe: Any, train: Dataset, test: Any, key: int, progress: Progress
+    recipe: Any, train: Dataset, test: Any, key: int, optimiser: LBFGS | None, progress: Progress
 ) -> dict[str, float]:
     def fit() -> Fit:
-        return fit_weighted(recipe, train, key, optimiser=_brief(recipe), progress=progress)
+        return fit_weighted(recipe, train, key, optimiser=optimiser, progress=progress)
 
     return attempt(fit, test, key).scores
 
