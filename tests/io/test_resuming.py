@@ -87,6 +87,41 @@ def test_a_fit_that_was_killed_goes_on_and_ends_the_same(workplace, monkeypatch,
     assert "has a fit that was stopped; --resume would go on" in capsys.readouterr().err
 
 
+@pytest.mark.thorough
+def test_a_choice_that_was_killed_goes_on_and_ends_the_same(workplace, monkeypatch):
+    """Killed while candidates are compared, and again in the fit of the one that was chosen."""
+    monkeypatch.setattr(journal, "EVERY", 0.0)
+    text = (workplace / "city.toml").read_text()
+    text = text[: text.index("[model]")] + '[model]\nrecipe = "auto"\n'
+    text = text[: text.index("[sources.sat]")] + text[text.index("[model]") :]
+    (workplace / "city.toml").write_text(text)
+    measure, counts = lbfgs._Search.measure, []
+    monkeypatch.setattr(lbfgs._Search, "measure", lambda s, x: counts.append(1) or measure(s, x))
+    fit("-o", "whole.mrgp")
+    total, ends = len(counts), (5, len(counts) - 15)
+
+    def killed(self, x):
+        if len(counts) == end:
+            raise RuntimeError("killed")
+        counts.append(1)
+        return measure(self, x)
+
+    monkeypatch.setattr(lbfgs._Search, "measure", killed)
+    for end in ends:
+        counts.clear()
+        fit("--resume", code=1)
+        assert not (workplace / "fit.mrgp").exists()
+    counts.clear()
+    end = -1
+    fit("--resume")
+    assert len(counts) < total
+    whole, found = mrgp.load("whole.mrgp"), mrgp.load("fit.mrgp")
+    assert whole.reasons == found.reasons
+    np.testing.assert_array_equal(whole.history, found.history)
+    for name, value in whole.parameters().items():
+        np.testing.assert_array_equal(value, found.parameters()[name])
+
+
 SLOWLY = """
 import sys, time, mrgp
 from mrgp.cli import command

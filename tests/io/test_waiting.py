@@ -159,6 +159,11 @@ def test_no_command_is_silent_for_ten_seconds(tmp_path):
     gaps, text = silences(tmp_path, ["evaluate", "fit.mrgp", "sensors.csv"], terminal=False)
     assert "rmse" in text
     assert max(gaps) < MOST_SILENT
+    tiled = [*asked[:-1], "map.zarr", "--tile", "8"]
+    for quick in (["info", "fit.mrgp"], tiled):
+        gaps, text = silences(tmp_path, quick, terminal=False)
+        assert text
+        assert max(gaps) < MOST_SILENT
     gaps, text = silences(tmp_path, ["report", "fit.mrgp"], terminal=True)
     assert "wrote report.html" in text
     assert max(gaps) < MOST_SILENT
@@ -170,6 +175,14 @@ def test_no_experiment_is_silent_for_ten_seconds(tmp_path):
     asked = ["run", "dependent", "--quick", "--seeds", "1", "--out", str(tmp_path / "results")]
     gaps, text = silences(tmp_path, asked, terminal=False)
     assert "dependent" in text
+    assert max(gaps) < MOST_SILENT
+
+
+@pytest.mark.thorough
+@on_linux
+def test_the_demo_is_not_silent_for_ten_seconds(tmp_path):
+    gaps, text = silences(tmp_path, ["demo", "--out", "demo"], terminal=False)
+    assert "mr-gp" in text
     assert max(gaps) < MOST_SILENT
 
 

@@ -19,7 +19,7 @@ from mrgp.report.headline import _when, short_section, title_of
 from mrgp.report.layout import Grid, Layout, default_grid
 from mrgp.report.legal import LIMITS, limits_for
 from mrgp.report.periods import Clock, spans
-from mrgp.report.sections import checks_section
+from mrgp.report.sections import checks_section, own_sds, sources_section
 from mrgp.report.sites import book_of
 from mrgp.report.verdicts import checks as check_fit
 from mrgp.supports import Axis
@@ -338,3 +338,19 @@ def test_a_sample_of_the_values_that_were_fitted_is_called_one(fits, monkeypatch
     assert kept < there
     assert some.sample == f"a sample of {kept} of {there} values, drawn at random"
     assert f"These are {some.sample}." in checks_section([some])
+
+
+@pytest.mark.parametrize("bias", ["affine", "field"])
+def test_how_far_a_source_is_off_by_itself_is_told(bias):
+    x = np.linspace(0.0, 6.0, 12)[:, None]
+    here, off = np.sin(x[:, 0]), np.cos(2.0 * x[:, 0])
+    seen = mrgp.Observations(mrgp.points(x), here, name="sites")
+    model = mrgp.Observations(mrgp.points(x), 1.0 + 0.5 * here + off, name="model")
+    fit = mrgp.fit(mrgp.MRGP(bias=bias), mrgp.Dataset([seen, model]), optimiser=QUICK, progress=None)
+    told = sources_section(fit, [], {})
+    assert ("sd of its own" in told) == ("a field of its own" in told) == (bias == "field")
+    if bias == "field":
+        variance = fit.parameters()["own[model].kernel.variance"]
+        assert own_sds(fit) == {"model": pytest.approx(variance**0.5)}
+    else:
+        assert own_sds(fit) == {}

@@ -339,6 +339,11 @@ class Linear(Composite, Protocol):
         """The kernel of the one field that all sources see, None where there are several."""
         ...
 
+    @property
+    def own(self) -> dict[str, Kernel]:
+        """The kernels of what sources have of their own beside that field, by source."""
+        ...
+
     def alone(self, process: int) -> "Linear":
         """Return the model of one process, with the parameters of all."""
         ...

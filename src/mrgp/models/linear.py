@@ -88,6 +88,13 @@ class LinearModel(eqx.Module, PlainModel):
         return self.kernel if isinstance(self.readout, OneField) else None
 
     @property
+    def own(self) -> dict[str, Kernel]:
+        """The kernels of what sources have of their own beside that field, by source."""
+        if not isinstance(self.readout, OneField):
+            return {}
+        return dict(zip(self.readout.apart, self.solver.kernels[1:], strict=True))
+
+    @property
     def q(self) -> Any:
         """The q of inducing variables that is to be trained, if any."""
         return self.solver.q if isinstance(self.solver, Collapsed) else None
@@ -205,8 +212,7 @@ class LinearModel(eqx.Module, PlainModel):
     @property
     def coupling(self) -> tuple[Any, ...]:
         """Parameters that no source shows alone: biases, fields of sources, weights of tasks."""
-        of_sources = self.solver.kernels[1:] if self.field is not None else ()
-        return (*self.readout.coupling, *of_sources)
+        return (*self.readout.coupling, *self.own.values())
 
     def moments(
         self,

@@ -16,7 +16,7 @@ from mrgp.supports import neutral
 
 NEXT_TO_NOTHING = 1e-9
 """The composite weight of a source that is left out."""
-MOST_VALUES = 3000
+MOST_VALUES = 4000
 """Values of an exact fit up to which it is conditioned again: the effort grows with the cube."""
 MOST_ALONG_TIME = 30_000
 NOT_DONE = "What each source tells here was not computed: "

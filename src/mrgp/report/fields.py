@@ -1,7 +1,7 @@
 """What a page shows of a task: a prediction on a grid, packed for a browser."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ SCALES = {
 """What is Gaussian of a field behind a link, its mean and variance, and where a value is there."""
 AWAY = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 """Where probabilities are compared with those of the fit: standard deviations off the mean."""
+TOGETHER = 2**15
+"""Cells that are predicted at once: along time, one pass over the data serves them all."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,17 +58,19 @@ def draw(
     size = sum(map(len, steps))
     count = _components(size, room)
     progress.start(f"predict {task}", len(steps))
-    parts, shares, most, distribution = [], [], 1, GAUSSIANS
-    for i, support in enumerate(steps):
-        found = predict(fit, neutral(support, fit.covariates), task=task)
+    parts, shares, most, distribution, done = [], [], 1, GAUSSIANS, 0
+    for some in _together(steps):
+        support = neutral(concat(*some) if len(some) > 1 else some[0], fit.covariates)
+        found = predict(fit, support, task=task)
         most, distribution = max(most, len(found.means)), found.distribution
         mixture = merged((found.component_weights, found.means, found.variances), count)
         at = found.mean + np.array(AWAY)[:, None] * found.std
         there = np.stack([found.exceedance(t) for t in at])
         interval = found.interval(0.95) if ends else ()
         parts.append((*mixture, at, there, *interval))
-        shares.append({label: weight.mean() for label, weight in found.weights.items()})
-        progress.update(i + 1, f"{i + 1} of {len(steps)}")
+        shares.append({label: weight.sum() for label, weight in found.weights.items()})
+        done += len(some)
+        progress.update(done, f"{done} of {len(steps)}")
     progress.finish(f"{size:,} places")
     weights, means, variances, at, there, *interval = (
         np.concatenate(several, -1) for several in zip(*parts, strict=True)
@@ -78,8 +82,14 @@ def draw(
         interval=(interval[0], interval[1]) if interval else None,
         at=at,
         there=there,
-        shares={k: float(np.mean([share[k] for share in shares])) for k in shares[0]},
+        shares={k: float(sum(share[k] for share in shares) / size) for k in shares[0]},
     )
+
+
+def _together(steps: Sequence[Support]) -> Iterator[Sequence[Support]]:
+    """Yield steps, as many at a time as are predicted at once."""
+    number = max(1, TOGETHER // max(map(len, steps)))
+    yield from (steps[first : first + number] for first in range(0, len(steps), number))
 
 
 def _components(cells: int, room: int) -> int:

@@ -10,7 +10,7 @@ from mrgp.config.described import KERNELS
 from mrgp.data import Dataset, Observations
 from mrgp.evaluation import HOW_TO_READ, SCORES, TABLE
 from mrgp.inference import Fit
-from mrgp.parameters import at_limit
+from mrgp.parameters import at_limit, unwrap
 from mrgp.plotting.coordinates import with_units
 from mrgp.plotting.functions import map_title
 from mrgp.plotting.learned import lengthscales_along, noise_sds, unit_of
@@ -233,15 +233,17 @@ def biased_sources(fit: Fit) -> list[str]:
 
 def sources_section(fit: Fit, maps: list[BiasMap], shares: dict[str, dict[str, float]]) -> str:
     """Tell noise, bias and weight of every source, and place the drawings of learned maps."""
-    values, rows = fit.parameters(), []
+    values, rows, apart = fit.parameters(), [], own_sds(fit)
     for (source, task), sd in zip(fit.processes, noise_sds(fit), strict=True):
         biases = (values.get(f"{name}[{source}]") for name in ("offset", "ratio"))
         known = (None if bias is None else float(bias) for bias in biases)
         units = fit.units_of((source, task))
         # Counts scatter as their rate says: they have no noise of their own.
         own = fit.likelihoods[source, task].own == "noise_variance"
-        rows.append([source, task, sd if own else None, units, *known, fit.weights[source, task]])
+        row = [source, task, sd if own else None, units, *known, fit.weights[source, task]]
+        rows.append(row + [apart.get(source)] * bool(apart))
     header = ["source", "task", "sd of noise", "units", "offset", "ratio", "composite weight"]
+    header += ["sd of its own"] * bool(apart)
     parts = [table("Noise, bias and weight", header, rows), paragraph(_explained(fit, rows))]
     for task, of_experts in shares.items():
         many = [[label, task, share] for label, share in of_experts.items()]
@@ -258,14 +260,22 @@ def sources_section(fit: Fit, maps: list[BiasMap], shares: dict[str, dict[str, f
     return "\n".join(parts)
 
 
+def own_sds(fit: Fit) -> dict[str, float]:
+    """Return the sd, at a point, of what each source has of its own beside the field."""
+    if fit.model.linear is None:
+        return {}
+    origin = np.zeros((1, len(fit.inputs)))
+    kernels = fit.model.linear.own.items()
+    return {s: float(np.asarray(unwrap(k).pair(origin, origin))[0]) ** 0.5 for s, k in kernels}
+
+
 def _explained(fit: Fit, rows: list[list[Any]]) -> str:
     said = "The noise is that of one value about what its source sees."
     others = [f"{s} as {fit.likelihoods[s, t].name}" for s, t, sd, *_ in rows if sd is None]
     if others:
         said += f" Values scatter by their likelihood: those of {joined(others)}."
     if any(row[4] is not None or row[5] is not None for row in rows):
-        own = any(name.startswith("own[") for name in fit.parameters())
-        more = ", and what is its own from place to place" if own else ""
+        more = ", and a field of its own, of the sd in the last column" if own_sds(fit) else ""
         said += f" A source reports offset + ratio x the field{more}; the target has neither."
     elif fit.recipe.fitted == "parts":
         said += " The bias of each source is its map to the target, below."
