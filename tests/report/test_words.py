@@ -346,7 +346,9 @@ def test_how_far_a_source_is_off_by_itself_is_told(bias):
     here, off = np.sin(x[:, 0]), np.cos(2.0 * x[:, 0])
     seen = mrgp.Observations(mrgp.points(x), here, name="sites")
     model = mrgp.Observations(mrgp.points(x), 1.0 + 0.5 * here + off, name="model")
-    fit = mrgp.fit(mrgp.MRGP(bias=bias), mrgp.Dataset([seen, model]), optimiser=QUICK, progress=None)
+    fit = mrgp.fit(
+        mrgp.MRGP(bias=bias), mrgp.Dataset([seen, model]), optimiser=QUICK, progress=None
+    )
     told = sources_section(fit, [], {})
     assert ("sd of its own" in told) == ("a field of its own" in told) == (bias == "field")
     if bias == "field":
