@@ -211,6 +211,7 @@ def products(seed, shared=0.0):
     return mrgp.Dataset([seen, product("a", 0.3), product("b", 1.9)]), new, truth(new)
 
 
+@pytest.mark.thorough
 def test_sources_that_are_off_from_place_to_place_get_fields_of_their_own():
     data, new, wanted = products(0)
     fit = mrgp.fit("auto", data, progress=None)

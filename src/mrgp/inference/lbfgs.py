@@ -48,8 +48,9 @@ class LBFGS:
             object.__setattr__(self, name, int(value))
 
 
-NEAR, STEPS = 0.5, 3
-"""Nats that do not matter between ends, and steps over which a run that gains fewer is ending."""
+NEAR, STEPS, AHEAD = 0.5, 3, 5
+"""Nats that do not matter between ends, steps over which a run that gains fewer is ending, and how
+many times what they gained a run may be behind another."""
 
 ROUGH = {"lengthscale": -1.1, "noise": -2.3}
 """Logarithms by which a rough start is off: a third of the lengthscales, a tenth of the noise."""
@@ -245,7 +246,7 @@ class _Search:
     def follow(self, start: Vector, say: Say) -> tuple[float, Status]:
         """Run L-BFGS from one start; the history kept is that of the best run so far.
 
-        A run ends early where it is about to end no higher than one before it.
+        A run ends early where it seems to end no higher than one before it.
         """
         history: list[float] = []
         before, self.history = self.history, history
@@ -281,12 +282,13 @@ class _Search:
         return float(result.fun), _status(result, self.settings)
 
     def is_ending_below(self, history: list[float]) -> bool:
-        """Tell whether a run gains little any more, close to the best end before it and below."""
+        """Tell whether a run gains too little to end above the best one before it."""
         if not np.isfinite(self.least) or len(history) <= STEPS:
             return False
         gained = (history[-1 - STEPS] - history[-1]) * self.size
         behind = (history[-1] - self.log_unit - self.least) * self.size
-        return gained < NEAR and 0.0 <= behind < NEAR
+        same = gained < NEAR and 0.0 <= behind < NEAR
+        return same or gained * AHEAD < behind
 
 
 def _status(result: Any, settings: LBFGS) -> Status:

@@ -30,9 +30,9 @@ PLACES = 100
 NOISE_FREE = 1e-3
 MEANING = {"affine": "a scale and an offset", "field": "a field of its own"}
 BIASES = "none", *MEANING
-BRIEF = LBFGS(max_steps=60, starts=1, candidates=0)
-TWICE = LBFGS(max_steps=60, starts=2, candidates=0)
-SEARCH = LBFGS(max_steps=100)
+BRIEF = LBFGS(max_steps=60, starts=1, candidates=0, tolerance=1e-6)
+TWICE = LBFGS(max_steps=60, starts=2, candidates=0, tolerance=1e-6)
+SEARCH = LBFGS(max_steps=100, tolerance=1e-6)
 
 
 @dataclasses.dataclass(frozen=True)

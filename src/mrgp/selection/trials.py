@@ -19,7 +19,7 @@ from mrgp.weighting import fit_weighted
 FOLDS = 4
 FEWEST, FEW = 12, 300
 CLOSE = 1.02
-BRIEF = LBFGS(max_steps=40, starts=1, candidates=0)
+BRIEF = LBFGS(max_steps=40, starts=1, candidates=0, tolerance=1e-6)
 
 
 @dataclasses.dataclass(frozen=True)
