@@ -54,11 +54,20 @@ class Shown:
     """A page in a browser that is not connected, and all that it said and asked for."""
 
     def __init__(
-        self, browser, path, width=1280, height=900, axe=False, scheme="light", measured=False
+        self,
+        browser,
+        path,
+        width=1280,
+        height=900,
+        axe=False,
+        scheme="light",
+        measured=False,
+        touch=False,
     ):
         # Axe is a script of its own: the policy of the page would keep it out.
         size = {"width": width, "height": height}
-        self.context = browser.new_context(viewport=size, bypass_csp=axe, color_scheme=scheme)
+        look = {"color_scheme": scheme, "has_touch": touch, "is_mobile": touch}
+        self.context = browser.new_context(viewport=size, bypass_csp=axe, **look)
         self.context.set_offline(True)
         self.page = self.context.new_page()
         if measured:

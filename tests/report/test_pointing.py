@@ -147,12 +147,17 @@ def test_a_series_is_kept_as_a_table_and_as_pictures(fits, shown):
     assert not shown.page.is_visible("#transect-csv") or shown.page.is_visible("#transect")
 
 
+def colour_title(shown):
+    return shown.page.evaluate("byId('view').data[0].colorbar.title.text").replace("<br>", " ")
+
+
 def test_colours_for_all_times_are_kept_with_the_noise(fits, shown):
     ends = "[byId('view').data[0].zmin, byId('view').data[0].zmax]"
     shown.layer("sd")
     alone = shown.page.evaluate(ends)
     shown.page.check("#noise")
     shown.settle()
+    assert "with the noise of laqn" in colour_title(shown)
     low, high = shown.page.evaluate(ends)
     noise = np.sqrt(fits.coast.model.observation_noise(("laqn", "no2")))
     assert (low, high) == pytest.approx(tuple(np.hypot(alone, noise)), rel=1e-5)

@@ -10,7 +10,10 @@ from mrgp.inference import Fit, Progress
 from mrgp.report import fields, periods
 from mrgp.report.layout import Grid, window_of, written
 from mrgp.report.legal import DAY, HOUR
-from mrgp.report.periods import SECONDS, Span, clock_of
+from mrgp.report.periods import SECONDS, Clock, Span, clock_of
+
+NEAR = 0.005
+"""Share by which a window may differ from an averaging time: years have 365 days or 366."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,8 +39,7 @@ class Contents:
         # A map of instants is not one of daily means: those are found beside it.
         apart = clock is not None and not np.isclose(self._window(), clock.length)
         days = apart and clock is not None and clock.over == DAY
-        over = "" if clock is None or days else clock.over
-        found = [_span(self._times(over), self._named(drawn))]
+        found = [_span(self._times(self._over(clock)), self._named(drawn))]
         for span in () if clock is None else periods.spans(clock, first, days=days):
             assert clock is not None
             boxes = periods.supports(self.grid, clock, span)
@@ -48,6 +50,17 @@ class Contents:
             found.append(_span(span, self._named(made)))
         return found
 
+    def _over(self, clock: Clock | None) -> str:
+        """Return what the map at a time is a mean over, or nothing where that is not known.
+
+        Windows say it themselves; of instants it is known by their dates, how far they are apart.
+        """
+        window = self._window()
+        if window:
+            near = (over for over, length in SECONDS.items() if abs(window / length - 1) < NEAR)
+            return next(near, "")
+        return "" if clock is None or clock.length else clock.over
+
     def _times(self, over: str) -> Span:
         """Return the times of the slider, as dates where the map has means of days."""
         along, window = self.grid.layout.along, self._window()
@@ -57,8 +70,7 @@ class Contents:
         starts = list(map(str, written(self.grid.sides[along].lower, self.grid.sides[along].axis)))
         if window == SECONDS[DAY] and all(start.endswith(" 00:00") for start in starts):
             return Span("daily mean", DAY, [start[:10] for start in starts], [], [])
-        hourly = window == SECONDS[HOUR]
-        label = "hourly mean" if hourly else f"mean over {window / 3600:.6g} h"
+        label = "hourly mean" if window == SECONDS[HOUR] else f"{window / 3600:.6g}-hour mean"
         return Span(label, over, times, [], [])
 
     def _named(self, drawn: list[fields.Drawn]) -> list[dict[str, Any]]:
@@ -81,10 +93,9 @@ class Contents:
         """Say what the map is of, and what the page leaves out: times, tasks."""
         found, along = [], self.grid.layout.along
         if self._window() > 0:
-            found.append(
-                f"The map has means over {self._window() / 3600:.6g} hours about the times of the"
-                " slider."
-            )
+            hours = f"{self._window() / 3600:.6g}"
+            unit = "hour" if hours == "1" else "hours"
+            found.append(f"The map has means over {hours} {unit} about the times of the slider.")
         if any(process in self.fit.exposed for process in self.fit.processes):
             found.append("The map is of a rate: counts for one unit of their exposure.")
         if along is not None and self.known is not None:

@@ -43,11 +43,14 @@ function addSource(source, i) {
   byId("shown-sources").append(label);
 }
 
-// Where a mean that a limit is of can be shown: as the values are, or averaged.
-function spanOf(over) {
-  const own = content.spans.findIndex((span) => span.over === over);
-  // Without dates it is not known what values are means over: the reader decides.
-  return own < 0 && content.spans.length === 1 && content.spans[0].over === "" ? 0 : own;
+// Where a mean that a limit is of can be shown: as the values are, or averaged. What values are means
+// over may not be known, as without dates: no limit is of them then.
+const spanOf = (over) => content.spans.findIndex((span) => span.over === over);
+
+function whyNoLimit(over) {
+  if (spanOf(over) >= 0) return "";
+  if (content.spans.some((span) => span.over)) return ", for which the window is too short or its values too far apart";
+  return ", not offered: over how long the values shown are means is not known";
 }
 
 function addLimits() {
@@ -56,16 +59,15 @@ function addLimits() {
   const units = unitOf(fieldNow().units);
   addOption("limit", "", "a threshold of my own");
   limits.forEach((limit, i) => {
-    const there = spanOf(limit.over) >= 0;
+    const why = whyNoLimit(limit.over);
     const allowed = limit.allowed ? `; ${limit.allowed}` : "";
-    const why = there ? "" : `, for which the window is too short or its values too far apart`;
     const option = addOption("limit", i, `${limit.name}: ${digits(limit.value)}${units}, mean of ${limit.over === "hour" ? "an hour" : limit.over === "8 hours" ? "8 hours" : `a ${limit.over}`}${allowed}${why}`);
-    option.disabled = !there;
+    option.disabled = why !== "";
   });
   byId("limit-control").hidden = limits.length === 0;
   const noise = content.noise[chosen.task];
   byId("noise-control").hidden = !noise;
-  if (noise) byId("noise-name").textContent = `with the noise of a value of ${noise[0]}`;
+  if (noise) byId("noise-name").textContent = `sd and probability with the noise of a value of ${noise[0]}`;
 }
 
 // A chosen limit in full: beside a narrow map its option is cut.
@@ -179,14 +181,15 @@ function listen() {
   byId("series-csv").addEventListener("click", saveSeries);
   byId("transect-csv").addEventListener("click", saveTransect);
   const pictures = {
-    png: () => ["view", fileName("png")],
-    "series-png": () => ["series", seriesName("series", "png")],
-    "residuals-png": () => ["residuals", seriesName("residuals", "png")],
-    "transect-png": () => ["transect", plainName([fieldNow().task, "transect", timeNow()], "png")],
+    png: () => ["view", fileName("png"), shownWords()],
+    "series-png": () => ["series", seriesName("series", "png"), seriesWords()],
+    "residuals-png": () => ["residuals", seriesName("residuals", "png"), seriesWords()],
+    "transect-png": () => ["transect", plainName([fieldNow().task, "transect", timeNow()], "png"), shownWords()],
   };
   for (const [id, what] of Object.entries(pictures)) byId(id).addEventListener("click", () => savePicture(...what()));
   byId("view").addEventListener("keydown", moveMark);
   window.addEventListener("resize", redrawAll);
+  window.addEventListener("resize", markCut);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
 }
 
@@ -254,6 +257,19 @@ function siteOf(point) {
   return null;
 }
 
+// Browsers tell a tap as touch events and again as those of a mouse: it is one click.
+const TAP = 1000;
+let tapped = -Infinity;
+function isEcho(event) {
+  if (event.type.startsWith("touch")) tapped = event.timeStamp;
+  return event.type.startsWith("mouse") && event.timeStamp - tapped < TAP;
+}
+
+// Tables of which columns are out of sight say so.
+function markCut() {
+  for (const wide of document.querySelectorAll(".wide")) wide.classList.toggle("cut", wide.scrollWidth > wide.clientWidth + 1);
+}
+
 function follow() {
   const onGrid = (at) => at.row >= 0 && at.column >= 0;
   byId("view").on("plotly_hover", (event) => {
@@ -264,7 +280,7 @@ function follow() {
   byId("view").on("plotly_click", (event) => {
     const point = event.points[0];
     const at = placeOf(point);
-    if (!onGrid(at)) return;
+    if (isEcho(event.event) || !onGrid(at)) return;
     chooseSite(siteOf(point));
     Object.assign(chosen, at);
     if (chosen.picking) pickEnd();
@@ -294,4 +310,5 @@ addLimits();
 showChoice();
 listen();
 tellAbout();
+markCut();
 requestAnimationFrame(() => setTimeout(start, 0));

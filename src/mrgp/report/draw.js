@@ -8,7 +8,10 @@ const MARKS = [
   { symbol: "square", text: "■" },
 ];
 const DASHES = ["solid", "dash", "dot", "dashdot"];
+const BAND = "rgba(0,114,178,0.25)";
 const NARROW = 600;
+// How wide a letter of a title is about, in pixels.
+const LETTER = 8;
 
 function symbolOf(source, i) {
   return source.shape === "points" ? MARKS[i % MARKS.length] : { symbol: "square-open", text: "▢" };
@@ -68,15 +71,47 @@ function endsOf(values) {
 }
 
 function layerLook(field, values) {
-  const mean = !isMean() ? safe(field.label) : `${safe(field.label)}, ${safe(spanNow().label)}`;
-  const named = withUnits(mean, safe(field.units || ""));
+  const of = !isMean() ? safe(field.label) : `${safe(field.label)}, ${safe(spanNow().label)}`;
+  const noise = safe(noiseWords());
+  const titled = withUnits(`${of}${noise}`, safe(field.units || ""));
   if (chosen.layer === "above") {
     const limit = `${digits(chosen.threshold[chosen.task])} ${safe(field.units || "")}`.trim();
-    return { title: `P(${mean} > ${limit})`, colours: "Viridis", ends: [0, 1] };
+    return { title: `P(${of}${noise} > ${limit})`, colours: "Viridis", ends: [0, 1] };
   }
   const ends = values && chosen.colours === "shown" ? endsOf(values) : endsOfAll(field, chosen.layer);
-  if (chosen.layer === "sd") return { title: `sd of ${named}`, colours: "Cividis", ends };
-  return { title: `mean of ${named}`, colours: "Viridis", ends };
+  if (chosen.layer === "sd") return { title: `sd of ${titled}`, colours: "Cividis", ends };
+  // What is the mean over a period is named by it.
+  return { title: isMean() ? titled : `mean of ${titled}`, colours: "Viridis", ends };
+}
+
+// A title in lines of at most so many letters, broken between words.
+function wrapped(title, most) {
+  const lines = [];
+  for (const part of title.split("<br>")) {
+    let line = "";
+    for (const word of part.split(" ")) {
+      const longer = line ? `${line} ${word}` : word;
+      const full = line !== "" && longer.replace(/&[a-z]+;/g, "-").length > most;
+      if (full) lines.push(line);
+      line = full ? word : longer;
+    }
+    lines.push(line);
+  }
+  return lines;
+}
+
+// How many letters of a title have room beside or above the colours.
+function roomForTitle() {
+  const width = byId("view").clientWidth;
+  const { l, r, t, b } = mapMargin();
+  return Math.floor((isNarrow() ? width - l - r : mapHeight(width) - t - b) / LETTER);
+}
+
+// Where a map is pointed at: the names of its inputs, with as many digits as its readout has.
+function hoverPlace() {
+  const { x, y } = content.grid;
+  const side = (which, at) => `${plainly(which.name)} %{${at}${decimalsOf(which) === null ? "" : `:.${decimalsOf(which)}~f`}}`;
+  return `${side(x, "x")}, ${side(y, "y")}`;
 }
 
 function heatmap(field, look, values) {
@@ -93,27 +128,36 @@ function heatmap(field, look, values) {
     zmax: look.ends[1],
     colorbar: {
       // A long title would be cut where a map is low, or narrow.
-      title: { text: look.title.replace(" per unit", "<br>per unit"), side: low ? "top" : "right" },
+      title: { text: wrapped(look.title.replace(" per unit", "<br>per unit"), roomForTitle()).join("<br>"), side: low ? "top" : "right" },
       orientation: low ? "h" : "v",
       thickness: 14,
       ...(low ? { y: 1.02, yanchor: "bottom", len: 1 } : {}),
     },
-    hovertemplate: `${look.title}<br>%{x}, %{y}<br>${safe(timeNow())}<br>%{z:.4g}${hoverUnits(field)}<extra></extra>`,
+    // Blank cells have nothing to tell.
+    hoverongaps: false,
+    hovertemplate: `${look.title}<br>${hoverPlace()}<br>${whenOnly()}%{z:.4g}${hoverUnits(field)}<extra></extra>`,
     name: "prediction",
   };
 }
 
 // The time of the slider, or the period and that marks are means of the values in it.
 function whenWords() {
-  const time = safe(timeNow());
-  if (chosen.span === 0) return time === "" ? "" : `${time}<br>`;
-  return `${safe(spanNow().label)}, ${time}<br>mean of its values then: `;
+  if (chosen.span === 0) return whenOnly();
+  return `${safe(spanNow().label)}, ${safe(timeNow())}<br>mean of its values then: `;
 }
 
 // What pointing at a line or dots tells: what it is, where along it, the value with its unit.
-function told(trace, what, units, x = "%{x}") {
-  const [words, unit] = [what, unitOf(units)].map((text) => safe(text).replaceAll("%{", "%&#123;"));
-  return { ...trace, hovertemplate: `${words}<br>${x}<br>%{y:.4g}${unit}<extra></extra>` };
+function told(trace, what, units, x = alongSlider()) {
+  return { ...trace, hovertemplate: `${plainly(what)}<br>${x}<br>%{y:.4g}${plainly(unitOf(units))}<extra></extra>` };
+}
+
+// Text in a template of plotly's, where a name may look like a part of it.
+const plainly = (text) => safe(text).replaceAll("%{", "%&#123;");
+
+// Where along the slider a value is: a date, or a number with the name of its input.
+function alongSlider() {
+  const { slider } = content.grid;
+  return slider && !slider.dates ? `${plainly(slider.name)} %{x}` : "%{x}";
 }
 
 const hoverUnits = (field) => (chosen.layer === "above" ? "" : safe(unitOf(field.units)));
@@ -254,6 +298,7 @@ function drawMap() {
   const values = layerValues();
   const look = layerLook(field, values);
   const traces = [heatmap(field, look, values), ...backdropTraces()];
+  let keyed = false;
   content.sources.forEach((source, i) => {
     if (source.task !== field.task || chosen.hidden.has(i)) return;
     const seen = seenNow(source);
@@ -262,8 +307,11 @@ function drawMap() {
     const before = content.sources.slice(0, i).filter((other) => other.outlines).length;
     if (source.outlines) traces.push(outline(source, seen, before));
     else if (judged) traces.push(halo(source, seen, i));
-    if (chosen.marks === "values" && judged) traces.push(marks(source, seen, i, look));
+    if (chosen.marks !== "values" || !judged) return;
+    keyed ||= chosen.layer === "above" && seen.x.length > 0;
+    traces.push(marks(source, seen, i, look));
   });
+  byId("marks-key").hidden = !keyed;
   if (chosen.marks !== "values") traces.push(...scoreMarks(field));
   traces.push(...transectTrace(), mark());
   const width = byId("view").clientWidth;
@@ -305,7 +353,7 @@ function band(x, lower, upper, name) {
   const edge = { type: "scatter", mode: "lines", x, line: { width: 0 }, hoverinfo: "skip" };
   return [
     { ...edge, y: Array.from(lower), showlegend: false },
-    { ...edge, y: Array.from(upper), fill: "tonexty", fillcolor: "rgba(0,114,178,0.25)", name: name || "95 % interval" },
+    { ...edge, y: Array.from(upper), fill: "tonexty", fillcolor: BAND, name: name || "95 % interval" },
   ];
 }
 

@@ -10,10 +10,13 @@ function save(name, parts, type) {
 }
 
 function fileName(ending) {
-  const words = [fieldNow().task, isMean() ? spanNow().label : "", timeNow()];
+  const words = [fieldNow().task, isMean() ? spanNow().label : "", named(timeNow())];
   const name = words.filter((word) => word !== "").join("-");
   return `${name.replace(/[^A-Za-z0-9.]+/g, "-").replace(/^-|-$/g, "")}.${ending}`;
 }
+
+// The columns of the layers: what the noise of values is in says so.
+const layerNames = (limit) => ["mean", `sd${noiseWords("sd")}`, `probability above ${limit}${noiseWords("sd")}`];
 
 const quoted = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
 
@@ -21,12 +24,12 @@ function saveTable() {
   const { x, y, slider } = content.grid;
   const layers = LAYERS.map((layer) => layerValues(layer));
   const limit = digits(chosen.threshold[chosen.task]);
-  const head = [x.name, ...(y ? [y.name] : []), ...(slider ? [slider.name] : []), "mean", "sd", `probability above ${limit}`];
+  const head = [x.name, ...(y ? [y.name] : []), ...(slider ? [slider.name] : []), ...layerNames(limit)];
   const lines = [head.map(quoted).join(",")];
   for (let row = 0; row < content.grid.rows; row++) {
     for (let column = 0; column < columns; column++) {
       const place = [x.values[column], ...(y ? [y.values[row]] : []), ...(slider ? [timeNow()] : [])];
-      const numbers = layers.map((values) => Number(values[row * columns + column].toPrecision(7)));
+      const numbers = layers.map((values) => rounded(values[row * columns + column]));
       lines.push([...place, ...numbers].map(quoted).join(","));
     }
   }
@@ -68,7 +71,7 @@ function saveSeries() {
       put(theirs.times, names.slice(-1), [theirs.values]);
     }
   } else names = [];
-  const map = ["map mean", "map sd"];
+  const map = ["map mean", `map sd${noiseWords("sd")}`];
   const found = first.values.map((_, step) => valuesAt(step, chosen.row, chosen.column, field));
   put(first.values, map, [found.map((one) => one.mean), found.map((one) => one.sd)]);
   const head = [slider.name, ...names, ...map];
@@ -80,7 +83,7 @@ function saveSeries() {
 function saveTransect() {
   const { x, y, slider, km } = content.grid;
   const limit = digits(chosen.threshold[chosen.task]);
-  const head = [km ? "km" : "distance", x.name, y.name, ...(slider ? [slider.name] : []), "mean", "sd", `probability above ${limit}`];
+  const head = [km ? "km" : "distance", x.name, y.name, ...(slider ? [slider.name] : []), ...layerNames(limit)];
   const lines = transectCells().map(({ row, column, distance }) => {
     const found = valuesAt(chosen.step, row, column);
     const place = [rounded(distance), x.values[column], y.values[row], ...(slider ? [timeNow()] : [])];
@@ -169,7 +172,8 @@ function saveGrid() {
   const variables = [...(y ? [{ name: y.name, dimensions: [0], values: numbers(y), about: about(y) }] : [])];
   variables.push({ name: x.name, dimensions: [over.length - 1], values: numbers(x), about: about(x) });
   const limit = `${digits(chosen.threshold[chosen.task])}${unitOf(field.units)}`;
-  const words = { mean: `mean of ${field.label}`, sd: `standard deviation of ${field.label}`, above: `probability of ${field.label} above ${limit}` };
+  const noise = noiseWords("sd");
+  const words = { mean: `mean of ${field.label}`, sd: `standard deviation of ${field.label}${noise}`, above: `probability of ${field.label}${noise} above ${limit}` };
   for (const layer of LAYERS) {
     const units = layer === "above" ? "1" : field.units;
     variables.push({ name: layer, dimensions: over, values: Array.from(layerValues(layer)), about: { long_name: words[layer], units } });
@@ -178,7 +182,28 @@ function saveGrid() {
   save(fileName("nc"), [classicFile(sizes, { title: content.title, time: when }, variables)], "application/x-netcdf");
 }
 
-function savePicture(chart, name) {
+// What a picture is of: the title of the page, with what is shown and when, or the series of a place.
+function shownWords() {
+  const field = fieldNow();
+  const keyed = byId("marks-key").hidden ? "" : "; marks: yellow above, purple not";
+  const what = [layerLook(field).title, whenOnly().replace("<br>", "")].filter(Boolean).join(", ");
+  return [safe(content.title), `${what}${keyed}`];
+}
+
+function seriesWords() {
+  const site = chosen.site;
+  return [safe(content.title), safe(site ? calledSite(content.sites[site.group], site.place) : placeOnly(chosen.row, chosen.column))];
+}
+
+// A picture stands by itself: its title is above what the page shows.
+function savePicture(chart, name, words) {
   const view = byId(chart);
-  Plotly.downloadImage(view, { format: "png", filename: name.replace(/\.png$/, ""), width: view.clientWidth, height: view.clientHeight, scale: 2 });
+  const lines = words.flatMap((text) => wrapped(text, Math.floor((view.clientWidth - 16) / (LETTER + 1))));
+  const more = 24 + 20 * lines.length;
+  const title = { text: lines.join("<br>"), font: { size: 15 }, x: 0, xanchor: "left", yref: "container", y: 1, yanchor: "top", pad: { l: 8, t: 22 } };
+  const { layout } = view;
+  const margin = { ...layout.margin, t: layout.margin.t + more };
+  const height = view.clientHeight + more;
+  const figure = { data: view.data, layout: { ...layout, title, margin, height } };
+  Plotly.downloadImage(figure, { format: "png", filename: name.replace(/\.png$/, ""), width: view.clientWidth, height, scale: 2 });
 }

@@ -176,9 +176,16 @@ def _without_effects(fit: Fit) -> list[str]:
 
 
 def short_section(
-    fit: Fit, checks: list[Check], data: Dataset | None, margins: Sequence[Margin]
+    fit: Fit,
+    checks: list[Check],
+    data: Dataset | None,
+    margins: Sequence[Margin],
+    doubts: Sequence[str] = (),
 ) -> str:
-    """Tell first what a reader wants to know: how good, against what, and what to be careful of."""
+    """Tell first what a reader wants to know: how good, against what, and what to be careful of.
+
+    `doubts` are those about the calibration.
+    """
     behind = [words for margin in margins for words in margin.behind]
     good = [*behind, *(margin.words for margin in margins)]
     scores = [words for check in checks[:1] for words in _scores(fit, check)]
@@ -189,7 +196,7 @@ def short_section(
         warnings.insert(0, f"The fit is not converged: {fit.status}.")
     warnings += [*_without_effects(fit), *fit.warnings, *_lacking(data)]
     warnings += [words for words in fit.reasons if words.startswith("Counts of ")]
-    warnings += [words for check in checks for words in check.doubts]
+    warnings += [*doubts, *(words for check in checks for words in check.doubts)]
     careful = listing(warnings) if warnings else paragraph(NOTHING_AMISS)
     return "\n".join([*parts, heading(3, "What to be careful of"), careful])
 
@@ -220,13 +227,15 @@ def _scores(fit: Fit, check: Check) -> list[str]:
     """Say of every process how far predictions were off, and how many were inside."""
     found = []
     for process, scores in check.scores.items():
-        y = np.asarray(check.pairs[process][1], np.float64)
+        said, values = check.pairs[process]
+        y = np.asarray(values, np.float64)
         units = value_units(fit, process)
         unit = f" {units}" if units else ""
         name = f"{process[0]}, {process[1]}" if len(fit.tasks) > 1 else process[0]
         found.append(
             f"{HOW[check.name]}: {int(scores['n']):,} of {name} are off by {scores['rmse']:.3g}"
             f"{unit} (rmse), while they vary by {float(np.nanstd(y)):.3g}{unit} (sd);"
-            f" {100 * scores['coverage_95']:.0f} % of them lie inside their 95 % intervals."
+            f" {100 * scores['coverage_95']:.0f} % of them lie inside their 95 % intervals"
+            f"{', ends included' if said.distribution.discrete else ''}."
         )
     return found

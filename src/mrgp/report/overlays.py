@@ -18,7 +18,7 @@ MOST_CORNERS = 400
 """Of the outline of one polygon."""
 CORNERS = np.array([[0, 2], [1, 2], [1, 3], [0, 3], [0, 2]])
 """Of a cell, by its ends: left, right, lower, upper."""
-
+BLANK = "Cells of the map outside all areas of the data are left blank."
 
 Periods = list[list[tuple[float, float]]]
 """From where to where the periods of averages go, in seconds: of each averaging time."""
@@ -123,9 +123,51 @@ def _shown(layout: Layout, places: Float[np.ndarray, "n 2"]) -> dict[str, list[A
 
 def _outlines(observed: Observations, rows: np.ndarray) -> list[dict[str, list[Any]]] | None:
     """Return the outlines of polygons, where the regions are some."""
-    if not any(getattr(part, "outlines", None) for part, _ in observed.support.members):
+    if not _has_outlines(observed):
         return None
     return [_ring(shape) for shape in observed[rows].to_frame().geometry]
+
+
+def outside(data: Dataset | None, grid: Grid) -> list[int]:
+    """Return the cells of a map that no polygon touches, row by row, where all data are polygons.
+
+    None where all cells are such: the grid was asked for elsewhere.
+    """
+    across = grid.layout.across
+    if data is None or len(across) < 2 or not all(map(_has_outlines, data)):
+        return []
+    import shapely
+
+    seen = [observed.dropna() for observed in data]
+    rows = [_first_of_each(o, across) for o in seen]
+    several = [o[kept].to_frame().geometry for o, kept in zip(seen, rows, strict=True)]
+    shapes = [shape for some in several for shape in some]
+    x, y = (_edges(np.asarray(grid.shown(d), np.float64)) for d in across)
+    west, south = (ends.ravel() for ends in np.meshgrid(x[:-1], y[:-1]))
+    east, north = (ends.ravel() for ends in np.meshgrid(x[1:], y[1:]))
+    cells = shapely.box(west, south, east, north)
+    touched = shapely.STRtree(shapes).query(cells, "intersects")[0]
+    blank = np.setdiff1d(np.arange(len(cells)), touched)
+    return [] if len(blank) == len(cells) else blank.tolist()
+
+
+def _has_outlines(observed: Observations) -> bool:
+    return any(getattr(part, "outlines", None) for part, _ in observed.support.members)
+
+
+def _first_of_each(observed: Observations, across: tuple[int, ...]) -> np.ndarray:
+    """Return one row of each different shape, by the ends of regions along the map."""
+    sides = list(across)
+    bounds = np.hstack([np.asarray(bound)[:, sides].round(9) for bound in observed.support.bounds])
+    return np.sort(np.unique(bounds, axis=0, return_index=True)[1])
+
+
+def _edges(middles: Float[np.ndarray, " n"]) -> Float[np.ndarray, " e"]:
+    """Return the ends of cells about some middles."""
+    if len(middles) == 1:
+        return np.repeat(middles, 2)
+    inner = 0.5 * (middles[1:] + middles[:-1])
+    return np.r_[2 * middles[0] - inner[0], inner, 2 * middles[-1] - inner[-1]]
 
 
 def _ring(shape: Any) -> dict[str, list[Any]]:

@@ -33,25 +33,32 @@ const fieldNow = () => spanNow().fields[chosen.task];
 const isMean = () => spanNow().label !== "values at a time";
 const timeNow = () => (content.grid.slider ? spanNow().values[chosen.step] : "");
 
+// The time of the slider as it is spoken of: a number with the name of its input.
+const named = (time) => (content.grid.slider && !content.grid.slider.dates && time !== "" ? `${content.grid.slider.name} ${coordinate(time)}` : String(time));
+
 // The noise of one value, or of the mean of as many as a period has.
 function noiseOf(field, step) {
   const noise = content.noise[chosen.task];
   return chosen.noise && noise ? noise[1] / Math.sqrt(field.counts[step] || 1) : 0;
 }
 const noiseNow = () => noiseOf(fieldNow(), chosen.step);
+// What is shown is of values with their noise: a mean stays where it is.
+const noiseWords = (layer = chosen.layer) => (noiseNow() && layer !== "mean" ? ` with the noise of ${content.noise[chosen.task][0]}` : "");
 
 // The ends of a layer over all steps, the noise of values in it where that is chosen.
 function endsOfAll(field, layer) {
   const all = field.range[layer];
-  if (!noiseNow() || (field.scale === "real" && layer === "mean")) return all;
+  const whole = content.grid.blank.length === 0;
+  if (whole && (!noiseNow() || (field.scale === "real" && layer === "mean"))) return all;
   const steps = Array.from({ length: spanNow().steps }, (_, step) => step);
-  if (field.scale === "real") {
+  if (whole && field.scale === "real") {
     const noises = steps.map((step) => noiseOf(field, step));
     return [Math.hypot(all[0], Math.min(...noises)), Math.hypot(all[1], Math.max(...noises))];
   }
-  field.noisy ??= {};
-  field.noisy[layer] ??= endsOf(steps.flatMap((step) => endsOf(moments(gaussians(field, step * cells, cells), cells)[layer])));
-  return field.noisy[layer];
+  field.ends ??= {};
+  const key = `${layer}${noiseNow() ? " noisy" : ""}`;
+  field.ends[key] ??= endsOf(steps.flatMap((step) => endsOf(layerValues(layer, step, field))));
+  return field.ends[key];
 }
 
 // Numbers are packed as base64 text; bytes are made of it once, and values of one step when shown.
@@ -194,15 +201,21 @@ function above(parts, count, threshold) {
   return found;
 }
 
-// Values of a layer at the step shown.
-function layerValues(layer = chosen.layer) {
-  const parts = gaussians(fieldNow(), chosen.step * cells, cells);
-  return layer === "above"
+// Values of a layer at a step, none outside the areas of the data.
+function layerValues(layer = chosen.layer, step = chosen.step, field = fieldNow()) {
+  const parts = gaussians(field, step * cells, cells);
+  const found = layer === "above"
     ? above(parts, cells, chosen.threshold[chosen.task])
     : moments(parts, cells)[layer];
+  for (const cell of content.grid.blank) found[cell] = NaN;
+  return found;
 }
 
+const blank = new Set(content.grid.blank);
+const isBlank = (row, column) => blank.has(row * columns + column);
+
 function valuesAt(step, row, column, field = fieldNow()) {
+  if (isBlank(row, column)) return { mean: NaN, sd: NaN, low: NaN, high: NaN, above: NaN };
   const parts = gaussians(field, step * cells + row * columns + column, 1);
   const { mean, sd } = moments(parts, 1);
   // Two sd to both sides where it is Gaussian: a positive field has no band below zero.
@@ -220,17 +233,31 @@ const isBiased = (source) => content.biased.includes(source);
 const asSaid = (source) => (isBiased(source) ? ", as the source says, bias included" : "");
 const unitOf = (units) => (units ? ` ${units}` : "");
 
+// As many decimals as a tenth of a cell needs.
+function decimalsOf({ values, dates }) {
+  const cell = Math.abs(values[values.length - 1] - values[0]) / (values.length - 1);
+  return dates || !(cell > 0) ? null : Math.min(Math.max(1 - Math.floor(Math.log10(cell)), 0), 12);
+}
+
+function sideWords(side, i) {
+  const decimals = decimalsOf(side);
+  return decimals === null ? coordinate(side.values[i]) : String(Number(side.values[i].toFixed(decimals)));
+}
+
 // Where, and where and when, in words.
 function placeOnly(row, column) {
   const { x, y } = content.grid;
-  return `${x.name} ${coordinate(x.values[column])}${y ? `, ${y.name} ${coordinate(y.values[row])}` : ""}`;
+  return `${x.name} ${sideWords(x, column)}${y ? `, ${y.name} ${sideWords(y, row)}` : ""}`;
 }
 
 function placeWords(row, column, time = timeNow()) {
-  const place = [placeOnly(row, column)];
-  const slider = content.grid.slider;
-  if (slider) place.push(`${slider.dates ? "" : `${slider.name} `}${coordinate(time)}`);
-  return place.join(", ");
+  return [placeOnly(row, column), ...(content.grid.slider ? [named(time)] : [])].join(", ");
+}
+
+// A probability with four decimals; one that they cannot tell from nought or one is beyond them.
+function chance(p) {
+  if (p < 0.0001) return "< 0.0001";
+  return p > 0.9999 ? "> 0.9999" : `= ${p.toFixed(4)}`;
 }
 
 function readout(row, column) {
@@ -238,20 +265,24 @@ function readout(row, column) {
   const found = valuesAt(chosen.step, row, column);
   const units = unitOf(field.units);
   const limit = digits(chosen.threshold[chosen.task]);
-  const what = !isMean() ? "" : `${spanNow().label}, `;
-  const noise = noiseNow() ? `, with the noise of ${content.noise[chosen.task][0]}` : "";
-  byId("readout").textContent =
-    `${placeWords(row, column)}: ${what}mean ${digits(found.mean)}${units}, sd ${digits(found.sd)}${units}, ` +
-    `P(${field.label} > ${limit}${units}) = ${found.above.toFixed(4)}${noise}`;
+  const what = isMean() ? spanNow().label : "mean";
+  const noise = noiseNow() ? `; sd and probability${noiseWords("sd")}` : "";
+  const said =
+    `${what} ${digits(found.mean)}${units}, sd ${digits(found.sd)}${units}, ` +
+    `P(${field.label} > ${limit}${units}) ${chance(found.above)}${noise}`;
+  byId("readout").textContent = `${placeWords(row, column)}: ${isBlank(row, column) ? "outside all areas of the data" : said}`;
   byId("tells").textContent = tellsHere(row, column);
 }
 
-// How much wider the prediction would be without each source, on a coarse grid of places and times.
+// How much wider the prediction would be without each source, on a coarse grid of places and at a
+// few times: of others nothing is known.
 function tellsHere(row, column) {
   const tells = content.tells[chosen.task];
   if (!tells || tells.why || chosen.span !== 0) return tells?.why ?? "";
+  const step = tells.steps.indexOf(chosen.step);
+  const times = tells.steps.map((n) => named(spanNow().values[n]));
+  if (step < 0) return `What each source tells here was computed for some times alone: ${times.join("; ")}.`;
   const nearest = (values, at) => values.reduce((best, v, i) => (Math.abs(v - at) < Math.abs(values[best] - at) ? i : best), 0);
-  const step = nearest(tells.steps, chosen.step);
   const [line, along] = [nearest(tells.rows, row), nearest(tells.columns, column)];
   const index = (step * tells.rows.length + line) * tells.columns.length + along;
   const [all] = unpack(tells.sd, index, 1);
@@ -259,8 +290,8 @@ function tellsHere(row, column) {
   const said = Object.entries(tells.without).map(([name, packed]) => {
     const [sd] = unpack(packed, index, 1);
     const share = Math.max(0, 1 - (all / sd) ** 2);
-    return `without ${name} ${digits(sd)}${units} (${name} tells ${(100 * share).toFixed(0)} % of that variance)`;
+    return `without ${name} ${digits(sd)}${units} (with ${name} that variance is ${(100 * share).toFixed(0)} % less)`;
   });
-  const at = placeWords(tells.rows[line], tells.columns[along], spanNow().values[tells.steps[step]]);
-  return `What each source tells at ${at}, the nearest place and time for which it was computed: the sd is ${digits(all)}${units}; ${said.join("; ")}.`;
+  const at = placeWords(tells.rows[line], tells.columns[along]);
+  return `What each source tells at ${at}, the nearest place for which it was computed: the sd is ${digits(all)}${units}; ${said.join("; ")}.`;
 }

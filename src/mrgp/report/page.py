@@ -27,7 +27,8 @@ from mrgp.report.headline import short_section, subtitle_of, title_of
 from mrgp.report.layout import UNEVEN, Grid, Layout, default_grid
 from mrgp.report.legal import limits_for
 from mrgp.report.markup import section
-from mrgp.report.overlays import overlays
+from mrgp.report.misgivings import calibration_doubts
+from mrgp.report.overlays import BLANK, outside, overlays
 from mrgp.report.periods import noise_of
 from mrgp.report.sites import book_of, sites_of, sites_table
 from mrgp.report.sites import payload as site_payload
@@ -114,12 +115,14 @@ def write_report(
     by_site, without = sites_of(fit, found, places, book)
     spans = made.spans(drawn)
     maps = sections.maps_of(fit)
+    blank = outside(known, places)
     box = extent_of(places, ground)
     named = title or title_of(fit, tasks, known, layout, box, ground)
+    left = BLANK if blank else ""
     content = {
         "title": named,
         "kind": "curve" if len(layout.across) == 1 else "map",
-        "grid": _axes(places, ground),
+        "grid": _axes(places, ground) | {"blank": blank},
         "spans": spans,
         "limits": [_limits(name, fit.units.get(name)) for name in tasks],
         "noise": [noise_of(fit, name) for name in tasks],
@@ -128,17 +131,19 @@ def write_report(
         "sites": site_payload(by_site, places),
         "backdrop": backdrop(box, ground),
         "tells": [telling(fit, known, places, name, made.progress) for name in tasks],
-        "notices": [*made.notices(), *without, *filter(None, [unknown(layout, ground)])],
+        "notices": [*made.notices(), *without, *filter(None, [unknown(layout, ground), left])],
         "checks": [check.curves() for check in found],
         "maps": sections.drawings(maps),
     }
     shares = {one.prediction.task: one.shares for one in drawn if one.shares}
     learned = sections.sources_section(fit, maps, shares)
     checked = sections.checks_section(found, sites_table(by_site))
+    doubts = calibration_doubts(fit, found, by_site, layout)
+    first = short_section(fit, found, known, margins, doubts)
     parts = {
         "title": escape(named),
         "subtitle": escape(subtitle_of(fit, tasks)),
-        "short": section("short", "In short", short_section(fit, found, known, margins)),
+        "short": section("short", "In short", first),
         "data": section("data", "Data", sections.data_section(fit, known, layout)),
         "model": section("model", "Model", sections.model_section(fit)),
         "checks": section("checks", "Checks", checked),

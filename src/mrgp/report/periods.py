@@ -131,11 +131,15 @@ def _years(clock: Clock) -> list[Span]:
 
 
 def _whole(clock: Clock) -> Span:
-    """Return the mean from the first value to the last."""
+    """Return the mean from the first value to the last: over their windows, where they have such.
+
+    An instant stands for the time up to the next.
+    """
     import pandas as pd
 
     zone = clock.axis.zone or "UTC"
-    first, last = clock.times[0], clock.times[-1] + clock.step
+    half = 0.5 * clock.length
+    first, last = clock.times[0] - half, clock.times[-1] + (half or clock.step)
     dates = pd.to_datetime([first, last], unit="s", utc=True).tz_convert(zone)
     name = " to ".join(date.strftime("%Y-%m-%d %H:%M") for date in dates)
     return Span("mean of all times", "", [name], [(float(first), float(last))], [len(clock.times)])

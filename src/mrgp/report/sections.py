@@ -1,6 +1,7 @@
 """The sections of a page in words and tables: data, model, checks, and what each source is like."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from mrgp.data import Dataset, Observations
 from mrgp.evaluation import HOW_TO_READ, SCORES, TABLE
 from mrgp.inference import Fit
 from mrgp.parameters import at_limit, unwrap
+from mrgp.plotting.calibration import LEVELS, shares_inside
 from mrgp.plotting.coordinates import with_units
 from mrgp.plotting.functions import map_title
 from mrgp.plotting.learned import lengthscales_along, noise_sds, unit_of
@@ -26,7 +28,7 @@ from mrgp.report.markup import (
     table,
 )
 from mrgp.report.verdicts import FEW, SAID, Check
-from mrgp.supports import Nodes, Points, Polygons, Spaces
+from mrgp.supports import Nodes, Points, Polygons, Spaces, Support, time_column
 
 EFFECTS = (
     "Levels of a category are about the mean of all its levels, in the units of the values; a slope"
@@ -42,6 +44,16 @@ RECIPES = {
     "CenterPoint": "Every region is taken for its centre; this is a baseline.",
     "Dependent": "A source that averages the values of another shares their errors.",
 }
+BIASES = {
+    "offset": "the field and an offset",
+    "ratio": "a multiple of the field",
+    "affine": "an offset and a multiple of the field",
+    "field": "an offset, a multiple of the field, and a field of their own, by which they are off"
+    " from place to place and from time to time",
+}
+"""What sources other than the target report."""
+BEHIND = {"log": "log", "square": "square root", "probit": "probit"}
+"""Of what a Gaussian process is where the field lies behind a link."""
 NOUNS = {Polygons: "polygons", Nodes: "weighted nodes"}
 Along = dict[str, Spaces]
 
@@ -81,18 +93,38 @@ def support_words(observed: Observations) -> str:
     counts = observed.likelihood.domain == "count"
     if isinstance(support, Points):
         return "counts at points" if counts else "points"
+    if not counts and _at_points(support):
+        return f"{support.kind}s over windows at points"
     parts = [part for part, _ in support.members]
     known = [noun for kind, noun in NOUNS.items() if any(isinstance(part, kind) for part in parts)]
     what = next(iter(known), "cells")
     return f"{'count' if counts else support.kind}s over {what}"
 
 
+def _at_points(support: Support) -> bool:
+    """Tell whether regions are windows of time, and points along all other inputs."""
+    clock = time_column(support.input_names, support.axes)
+    lower, upper = (np.asarray(bound) for bound in support.bounds)
+    wide = np.any(upper > lower, axis=0)
+    return clock is not None and bool(wide[clock]) and len(wide) > 1 and int(wide.sum()) == 1
+
+
 def _extents(observed: Observations, layout: Layout) -> list[str]:
     found = []
     for side, axis in zip(observed.support.sides, layout.axes, strict=False):
         said = written(np.array([side.lower.min(), side.upper.max()]), axis)
-        found.append(" to ".join(v if isinstance(v, str) else f"{v:.6g}" for v in said))
+        found.append(" to ".join(v if isinstance(v, str) else _apart(v, said) for v in said))
     return found
+
+
+def _apart(value: float, ends: Sequence[float]) -> str:
+    """Return a number with as many decimals as a hundredth of its range needs.
+
+    >>> _apart(-84.32381, [-84.32381, -75.45660]), _apart(1358.62, [804.19, 1358.62])
+    ('-84.32', '1359')
+    """
+    span = ends[1] - ends[0]
+    return f"{value:.6g}" if span <= 0 else f"{value:.{max(0, 2 - int(np.floor(np.log10(span))))}f}"
 
 
 def model_section(fit: Fit) -> str:
@@ -132,7 +164,8 @@ def recipe_words(fit: Fit) -> str:
         kernels = {name: given[name] for name in KERNELS if given.get(name) is not None}
         said += [f"{name}: {_flat(value)}." for name, value in kernels.items()]
         if given.get("bias", "none") != "none":
-            said.append(f"Sources other than the target have a bias: {given['bias']}.")
+            bias = BIASES.get(given["bias"], f"the field with a bias ({given['bias']})")
+            said.append(f"Sources other than the target report {bias}.")
         recipe = recipe.inner
     return " ".join(said)
 
@@ -180,11 +213,24 @@ def _units(fit: Fit, name: str, count: int, along: Along) -> str | None:
     named = [p for p in fit.processes if f"[{p[0]}]" in name or f"[{p[0]}, {p[1]}]" in name]
     own = {fit.units_of(process) for process in named or fit.processes}
     unit = next(iter(own)) if len(own) == 1 else None
+    behind = _behind(fit)
+    if behind and name.endswith(("kernel.variance", "mean.constant")):
+        # Kernels and means are those of what the link is applied to.
+        unit = f"{behind} of the {'rate' if fit.exposed else 'field'}"
     squares = ("kernel.variance", "noise_variance")
     if unit and (name.endswith(squares) or name.startswith("noise_variance")):
         return f"({unit})²"
     level = name.startswith("offset[") or name.endswith("mean.constant")
     return unit if unit and level else None
+
+
+def _behind(fit: Fit) -> str:
+    """Return which function of the field is a Gaussian process, or nothing if it is itself one."""
+    recipe, asked = fit.recipe, ""
+    while recipe is not None and not asked:
+        asked, recipe = BEHIND.get(vars(recipe).get("link", ""), ""), recipe.inner
+    scales = {likelihood.scale for likelihood in fit.likelihoods.values()}
+    return asked or next((BEHIND[scale] for scale in ("probit", "log") if scale in scales), "")
 
 
 def checks_section(found: list[Check], by_site: str = "") -> str:
@@ -209,6 +255,7 @@ def checks_section(found: list[Check], by_site: str = "") -> str:
         ]
         if any(len(values) < FEW for values in check.pit.values()):
             parts.append(paragraph(f"Where there are fewer than {FEW} values, shares say little."))
+        parts += [paragraph(words) for words in whole_numbers(check)]
         inside = chart(f"coverage-{i}", f"Share of values inside intervals, {title.lower()}")
         transform = chart(f"pit-{i}", f"Probability integral transform, {title.lower()}")
         parts.append(f'<div class="pair">{inside}{transform}</div>')
@@ -216,6 +263,24 @@ def checks_section(found: list[Check], by_site: str = "") -> str:
             parts += [heading(4, "What the residuals say"), lines(check.remarks)]
     parts.append(by_site)
     return "\n".join(parts)
+
+
+def whole_numbers(check: Check) -> list[str]:
+    """Say why intervals of counts hold more in the table than in the drawing below it."""
+    found = []
+    for process, (said, _) in check.pairs.items():
+        if not said.distribution.discrete:
+            continue
+        drawn = shares_inside(check.pit[process])[int(np.abs(LEVELS - 0.5).argmin())]
+        closed = check.scores[process]["coverage_50"]
+        found.append(
+            f"Values of {process[0]} are whole numbers, and so are the ends of their intervals,"
+            " which belong to them: where counts are small, intervals hold more than their share"
+            f" however good the fit is. The table counts so: {closed:.2g} inside those of 50 %. The"
+            " drawings spread each count evenly from the probability of fewer to that of as many,"
+            f" which a good fit has on the dashed lines: {drawn:.2g}."
+        )
+    return found
 
 
 def maps_of(fit: Fit) -> list[BiasMap]:

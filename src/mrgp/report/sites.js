@@ -1,4 +1,6 @@
 // Sites: choose one by name or click; its measurements, the model, other sources, residuals.
+// How many usual steps are a gap in a line.
+const GAP = 1.5;
 const MEANINGS = {
   "left out": "each value predicted from all the others",
   "held out": "values that the fit has not seen",
@@ -122,13 +124,51 @@ function hiddenSource(group) {
   return i >= 0 && chosen.hidden.has(i);
 }
 
+// Numbers along the slider: of dates, milliseconds.
+const along = (slider, values) => Array.from(values, (v) => (slider.dates ? Date.parse(`${v.replace(" ", "T")}Z`) : v));
+
+// How far times that follow one another usually are apart.
+function usualStep(slider, times) {
+  const sorted = [...new Set(along(slider, times))].sort((a, b) => a - b);
+  const steps = sorted.slice(1).map((v, i) => v - sorted[i]).sort((a, b) => a - b);
+  return steps.length ? steps[Math.floor((steps.length - 1) / 2)] : Infinity;
+}
+
+// Which values follow one another without a gap: lines and bands are not drawn across others.
+function runsOf(slider, times, step) {
+  const at = along(slider, times);
+  const runs = [];
+  at.forEach((t, i) => {
+    if (i && t - at[i - 1] <= GAP * step) runs[runs.length - 1].push(i);
+    else runs.push([i]);
+  });
+  return runs;
+}
+
+const inRuns = (runs, values) => runs.flatMap((run, n) => [...(n ? [null] : []), ...run.map((i) => values[i])]);
+
+// A line that is broken at gaps; a value by itself has a dot.
+function brokenLine(runs, x, y, name, colour, dash) {
+  const lone = runs.some((run) => run.length === 1);
+  return { ...line(inRuns(runs, x), inRuns(runs, y), name, colour, dash), mode: lone ? "lines+markers" : "lines", marker: { size: 4, color: colour } };
+}
+
+// A band that is broken at gaps; of a value by itself it is a bar.
+function brokenBand(runs, x, lower, upper, name) {
+  const around = (there, back) => runs.flatMap((run, n) => [...(n ? [null] : []), ...run.map((i) => there[i]), ...run.map((i) => back[i]).reverse()]);
+  const line = { color: BAND, width: 2 };
+  return { type: "scatter", mode: "lines", x: around(x, x), y: around(upper, lower), fill: "toself", fillcolor: BAND, line, hoverinfo: "skip", name };
+}
+
 function siteTraces(site) {
   const group = content.sites[site.group];
   const own = seriesOf(group, site.place);
   const called = calledSite(group, site.place);
   const units = unitsOfSite(group);
-  const traces = [...band(own.times, own.lower, own.upper, `95 %, ${MEANINGS[group.check]}`)];
-  traces.push(told(line(own.times, own.means, "predicted for each value", LINES[0], "dot"), `${called}, predicted`, units));
+  const { slider } = content.grid;
+  const runs = runsOf(slider, own.times, usualStep(slider, group.times));
+  const traces = [brokenBand(runs, own.times, own.lower, own.upper, `95 %, ${MEANINGS[group.check]}`)];
+  traces.push(told(brokenLine(runs, own.times, own.means, "predicted for each value", LINES[0], "dot"), `${called}, predicted`, units));
   const marker = { color: theme("--text"), size: 6 };
   const named = isBiased(group.source) ? `${safe(group.source)}${asSaid(group.source)}` : `measured, ${safe(group.source)}`;
   traces.push(told({ type: "scatter", mode: "markers", x: own.times, y: own.values, name: named, marker }, `${called}, ${isBiased(group.source) ? "as the source says" : "measured"}`, units));
@@ -137,15 +177,13 @@ function siteTraces(site) {
     const other = content.sites[i];
     if (place < 0 || other.check !== group.check || other.exposed !== group.exposed) return;
     const theirs = seriesOf(other, place);
-    const shown = line(theirs.times, theirs.values, `${safe(other.source)} says (${safe(other.names[place])})${isBiased(other.source) ? ", bias included" : ""}`, LINES[1 + (n % (LINES.length - 1))]);
+    const apart = runsOf(slider, theirs.times, usualStep(slider, other.times));
+    const shown = brokenLine(apart, theirs.times, theirs.values, `${safe(other.source)} says (${safe(other.names[place])})${isBiased(other.source) ? ", bias included" : ""}`, LINES[1 + (n % (LINES.length - 1))]);
     const says = `${calledSite(other, place)} says${isBiased(other.source) ? ", bias included" : ""}`;
     traces.push(told({ ...shown, mode: "lines+markers", marker: { size: 4 } }, says, unitsOfSite(other)));
   });
   return traces;
 }
-
-// Numbers along the slider: of dates, milliseconds.
-const along = (slider, values) => Array.from(values, (v) => (slider.dates ? Date.parse(`${v.replace(" ", "T")}Z`) : v));
 
 function leastGap(numbers) {
   const sorted = [...new Set(numbers)].sort((a, b) => a - b);
@@ -156,7 +194,7 @@ function leastGap(numbers) {
 function reachOf(site, slider, traces) {
   const own = seriesOf(content.sites[site.group], site.place);
   const gap = Math.min(...[own.times, slider.values].map((values) => leastGap(along(slider, values))));
-  const [low, high] = endsOf(along(slider, traces.flatMap((trace) => Array.from(trace.x))));
+  const [low, high] = endsOf(along(slider, traces.flatMap((trace) => Array.from(trace.x).filter((v) => v !== null))));
   return { range: [low - gap / 2, high + gap / 2], width: 0.8 * gap };
 }
 
@@ -176,13 +214,15 @@ function drawSeries() {
   const map = chosen.span === 0 ? field : first.fields[chosen.task];
   const found = first.values.map((_, step) => valuesAt(step, chosen.row, chosen.column, map));
   const words = site ? (isBiased(group.source) ? "the map at its cell, without bias" : "the map at its cell") : "mean at the marked place";
-  const drawn = line(slider.values, found.map((one) => one.mean), words, site ? LINES[2] : LINES[0]);
+  // The map may leave out times that the data have.
+  const runs = runsOf(slider, slider.values, usualStep(slider, slider.values));
+  const drawn = brokenLine(runs, slider.values, found.map((one) => one.mean), words, site ? LINES[2] : LINES[0]);
   const where = site ? `${calledSite(group, site.place)}, ${words}` : `mean of ${field.label}, ${placeOnly(chosen.row, chosen.column)}`;
   const mean = told({ ...drawn, ...(first.steps > 1 ? {} : { mode: "markers", marker: { symbol: "cross", size: 10 } }) }, where, field.units);
-  const around = band(slider.values, found.map((v) => v.low), found.map((v) => v.high), bandName(map));
+  const around = brokenBand(runs, slider.values, found.map((v) => v.low), found.map((v) => v.high), `${bandName(map)}${safe(noiseWords("sd"))}`);
   // Counts with an exposure are no rates, which the map has.
   const alike = !group || !group.exposed;
-  const traces = site ? [...siteTraces(site), ...(alike ? [mean] : [])] : [...around, mean];
+  const traces = site ? [...siteTraces(site), ...(alike ? [mean] : [])] : [around, mean];
   const at = chosen.span === 0 && first.steps > 1 ? slider.values[chosen.step] : null;
   const shapes = at === null ? [] : [{ type: "line", x0: at, x1: at, yref: "paper", y0: 0, y1: 1, line: { color: theme("--soft"), width: 1, dash: "dot" } }];
   const reached = site && reachOf(site, slider, traces);
@@ -203,7 +243,7 @@ function drawResiduals(site, across, width) {
   const own = seriesOf(group, site.place);
   const y = own.values.map((value, i) => (value - own.means[i]) / own.sds[i]);
   const marker = { color: y.map((r) => (Math.abs(r) > 2 ? LINES[1] : LINES[0])) };
-  const traces = [{ type: "bar", x: own.times, y, width, marker, name: "residual", hovertemplate: `${safe(calledSite(group, site.place))}, residual<br>%{x}<br>%{y:.2f} sd<extra></extra>` }];
+  const traces = [{ type: "bar", x: own.times, y, width, marker, name: "residual", hovertemplate: `${safe(calledSite(group, site.place))}, residual<br>${alongSlider()}<br>%{y:.2f} sd<extra></extra>` }];
   const rule = (at) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: at, y1: at, line: { color: theme("--soft"), width: 1, dash: "dash" } });
   const layout = canvas(byId("residuals").clientWidth, 190, {
     xaxis: { ...across },

@@ -32,7 +32,8 @@ Book = tuple[Float[np.ndarray, "k 2"], list[str]]
 class Sites:
     """The places of one source, their names, and which of them each value is of.
 
-    `count` is the number of places there are, of which some may be left out. Values that are
+    `index` says which of the values that were checked they are. `count` is the number of places
+    there are, of which some may be left out. Values that are
     `exposed` are counts, and those of the field are rates. `sample` says which values there are,
     if not all.
     """
@@ -45,6 +46,7 @@ class Sites:
     owner: Int[np.ndarray, " n"]
     prediction: Prediction
     y: Float[np.ndarray, " n"]
+    index: Int[np.ndarray, " n"]
     count: int
     exposed: bool = False
     sample: str = ""
@@ -52,6 +54,11 @@ class Sites:
     def rows(self, place: int) -> Int[np.ndarray, " _"]:
         """Return the values of a place."""
         return np.flatnonzero(self.owner == place)
+
+    def name_of(self, value: int) -> str | None:
+        """Return the name of the place of a value that was checked, if it is among these."""
+        found = np.flatnonzero(self.index == value)
+        return self.names[int(self.owner[found[0]])] if len(found) else None
 
 
 def sites_of(
@@ -132,7 +139,8 @@ def _sites(
     label = f"{process[0]} held out" if check == "held out" else process[0]
     names = _categories(support, seen, first, owner.ravel()) or _named(shown, label, book, support)
     values = np.asarray(y, np.float64)[seen]
-    return Sites(*process, check, names, shown, owner.ravel(), found[seen], values, len(places))
+    about = (*process, check, names, shown, owner.ravel(), found[seen], values, seen)
+    return Sites(*about, len(places))
 
 
 def _taken(sites: Sites, kept: Int[np.ndarray, " k"]) -> Sites:
@@ -147,6 +155,7 @@ def _taken(sites: Sites, kept: Int[np.ndarray, " k"]) -> Sites:
         owner=place[sites.owner[rows]],
         prediction=sites.prediction[rows],
         y=sites.y[rows],
+        index=sites.index[rows],
     )
 
 

@@ -59,7 +59,7 @@ function transectCells() {
   return found;
 }
 
-const whenOnly = () => (timeNow() === "" ? "" : `${safe(timeNow())}<br>`);
+const whenOnly = () => (timeNow() === "" ? "" : `${plainly(named(timeNow()))}<br>`);
 
 function drawTransect() {
   const ready = chosen.ends.length === 2;
@@ -77,7 +77,7 @@ function drawTransect() {
   const point = { text, hovertemplate: `${title}<br>%{text}, %{x:.4g}${km} along the transect<br>${whenOnly()}%{y:.4g}${hoverUnits(field)}<extra></extra>` };
   const traces =
     shown === "mean"
-      ? [...band(x, values.map((v) => v.low), values.map((v) => v.high), bandName(field)), { ...line(x, values.map((v) => v.mean), "mean along the transect", LINES[0]), ...point }]
+      ? [...band(x, values.map((v) => v.low), values.map((v) => v.high), `${bandName(field)}${safe(noiseWords("sd"))}`), { ...line(x, values.map((v) => v.mean), "mean along the transect", LINES[0]), ...point }]
       : [{ ...line(x, values.map((v) => v[shown]), "along the transect", LINES[0]), ...point }];
   const vertical = axis("", false);
   vertical.title.text = title;
