@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 import mrgp
-from mrgp.gp import Collapsed, Exact, Markov
+from mrgp.gp import Collapsed, Exact, Inducing, Markov
 from mrgp.inference import has_dense, whole
+from mrgp.models import along
 from mrgp.selection import candidates
 
 NAMES = ("east", "time")
@@ -280,3 +281,15 @@ def test_much_work_along_time_begins_with_some_of_it(monkeypatch):
     # On few values another start may find a better end.
     assert begun.history[-1] > usual.history[-1] - 1e-3
     assert begun.history[0] > usual.history[0]
+
+
+def test_few_sites_beside_many_cells_have_inducing_places_of_their_own():
+    sites = mrgp.points([[0.3, 0.0], [5.2, 0.0], [9.9, 1.0]], inputs=("east", "time"))
+    lower = np.array([[x, t] for x in range(20) for t in (0.0, 1.0)])
+    cells = mrgp.boxes(lower, lower + [1.0, 0.0], inputs=("east", "time"))
+    placed = along.inducing_places(Inducing(8), (sites, cells), 1, np.zeros(2), PLACE, 0)
+    (x,) = (np.asarray(one.x) for one in placed)
+    assert len(x) == 8
+    assert x[:3, 0].tolist() == [0.3, 5.2, 9.9]
+    (few,) = along.inducing_places(Inducing(5), (sites, cells), 1, np.zeros(2), PLACE, 0)
+    assert not {0.3, 5.2, 9.9} <= set(np.asarray(few.x)[:, 0].tolist())

@@ -73,8 +73,8 @@ def variances_at_limits(fit: Fit) -> Iterator[str]:
             # Next to nothing is what a source has of its own that is off by a line alone.
             if high.any():
                 yield (
-                    f"{name} is at its upper limit: what the source reports has next to nothing to"
-                    " do with the field. Look at its units and times, or leave the source out."
+                    f"{name} is at its upper limit: what this source reports has next to nothing to"
+                    " do with what others report. Look at its units and times, or fit without it."
                 )
         elif high.any():
             yield (

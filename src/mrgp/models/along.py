@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from mrgp.data import Dataset
 from mrgp.gp import Inducing, Markov, extent_of, refusal, start_locations, states_of, work_of
@@ -83,6 +84,8 @@ def inducing_places(
 ) -> tuple[Support, ...]:
     """Place inducing inputs among the places of supports; there are none where places are fewer.
 
+    Sites that are few beside cells have one each: between cells, what only they see is lost.
+
     >>> from mrgp import Matern12, points
     >>> kernel, x = Matern12(1.0, variance=1.0, dims=0), points([[0.0, 5.0], [2.0, 6.0]])
     >>> (one,) = inducing_places(Inducing(locations=[[1.0, 7.0]]), [x], 1, [0.5, 0.0], kernel, 0)
@@ -96,10 +99,24 @@ def inducing_places(
     number = inducing.number or USUAL
     if inducing.locations is None and len(places) <= number:
         return ()
-    inducing = dataclasses.replace(inducing, number=number)
-    found = start_locations(inducing, places.groups, np.asarray(centre), kernel, seed)
+    most = number // 2 if inducing.locations is None else 0
+    sites, others = _sites_and_others(places.groups, most)
+    inducing = dataclasses.replace(inducing, number=number - len(sites))
+    found = start_locations(inducing, others, np.asarray(centre), kernel, seed)
     x = np.array(unwrap(found))
     if inducing.locations is None:
-        x = x - centre
+        x = np.concatenate([sites, x]) - centre
     x[:, time] = 0.0
     return (Points(x, np.ones(len(x))),)
+
+
+def _sites_and_others(
+    groups: tuple[Support, ...], most: int
+) -> tuple[Float[np.ndarray, "n d"], tuple[Support, ...]]:
+    """Return points among places, no more than so many, and all else; no points otherwise."""
+    points = [group for group in groups if isinstance(group, Points)]
+    others = tuple(group for group in groups if not isinstance(group, Points))
+    count = sum(map(len, points))
+    if not others or not 0 < count <= most:
+        return np.zeros((0, groups[0].dimension)), groups
+    return np.concatenate([np.asarray(group.x) for group in points]), others

@@ -178,10 +178,14 @@ class MRGP(PlainRecipe):
         return model if all(o.conjugate for o in data) else Sited(model)
 
     def _apart(self, data: Dataset, target: str) -> tuple[str, ...]:
-        """Return the sources that have a field of their own; what is constant has none."""
+        """Return the sources that have a field of their own; what is constant has none.
+
+        The target is among them: what it alone sees would be noise, or forced upon the others.
+        """
         if self.bias != "field":
             return ()
-        return tuple(o.name for o in data.dropna() if o.name != target and not is_constant(o))
+        varying = [o.name for o in data.dropna() if not is_constant(o)]
+        return tuple(varying) if set(varying) - {target} else ()
 
     def _own(self, data: Dataset, geometry: Geometry, source: str) -> Kernel:
         """Return the bound kernel of what a source has of its own."""

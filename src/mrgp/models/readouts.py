@@ -17,11 +17,12 @@ from mrgp.supports import Support
 
 
 class OneField(eqx.Module):
-    """c + r L (mean + f) + L d of one latent field f, with c = 0, r = 1 and no d for the target.
+    """c + r L (mean + f) + L d of one latent field f, with c = 0 and r = 1 for the target.
 
     An offset acts through L 1, so that c is a bias of the field in the field's units, for means
     and totals alike. `mean` is a constant, or a constant and slopes. Sources `apart` have a latent
-    function d each, in this order after f: by how much they differ from it from place to place.
+    function d each, in this order after f: what they alone see. What is asked for without a source
+    is what the target sees.
 
     >>> bias = OneField(jnp.zeros(1), {"model": 2.0}, {"model": 0.5}, target="sites")
     >>> float(bias.ratio("model", "no2")[0]), float(bias.ratio("sites", "no2")[0])
@@ -41,7 +42,8 @@ class OneField(eqx.Module):
 
     def ratio(self, source: str | None, task: str) -> Float[Array, " q"]:
         """Return r of a source, and 1 for the function that is its own."""
-        of_field = jnp.asarray(self.ratios.get(source, 1.0) if source is not None else 1.0)
+        source = self.target if source is None else source
+        of_field = jnp.asarray(self.ratios.get(source, 1.0))
         own = np.array([float(source == name) for name in self.apart])
         return jnp.concatenate([of_field[None], own])
 

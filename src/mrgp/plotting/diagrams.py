@@ -131,7 +131,8 @@ def _field(found: Diagram, sketch: Sketch, data: Dataset, words: Words) -> None:
             " data.select(task=...)."
         )
     form = FORMS[sketch.bias]
-    words = {p: form.format(w) if p[0] != sketch.target else w for p, w in words.items()}
+    of_target = form.replace("c + r × ", "") if sketch.bias == "field" else "{}"
+    words = {p: (of_target if p[0] == sketch.target else form).format(w) for p, w in words.items()}
     rows = {process: float(i) for i, process in enumerate(data.processes)}
     found.add("f", "gp", f"f\n{_over(data)}", 0, 0.5 * (len(rows) - 1))
     found.arrows += [("f", ("support", process)) for process in rows]
