@@ -258,7 +258,7 @@ function siteOf(point) {
 }
 
 // Browsers tell a tap as touch events and again as those of a mouse: it is one click.
-const TAP = 1000;
+const TAP = 1500;
 let tapped = -Infinity;
 function isEcho(event) {
   if (event.type.startsWith("touch")) tapped = event.timeStamp;
