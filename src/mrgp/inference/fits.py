@@ -12,7 +12,7 @@ from mrgp.data import Dataset, Frame, Observations, Records, Scaling, harmonise
 from mrgp.inference.ascent import Training
 from mrgp.inference.lbfgs import LBFGS
 from mrgp.inference.loop import Status
-from mrgp.inference.nearby import next_to_places
+from mrgp.inference.nearby import at_places, next_to_places
 from mrgp.inference.problem import Problem, recipe_name
 from mrgp.inference.stochastic import Adam
 from mrgp.inference.tallies import checksum_of, counts_of
@@ -127,6 +127,7 @@ class Fit(Learned):
     def components(self, support: Support, asked: Question, noise: bool = False) -> Components:
         """Return what the model says of a support in centred coordinates, as components."""
         space = [d for names in self.spaces for d in map(self.inputs.index, names)]
+        support = at_places(self.model, self.records, support, space)
         said = next_to_places(self.model, self.records, support, space, self.axes)
         if said is not None:
             warnings.warn(f"predict: {said}", stacklevel=4)
