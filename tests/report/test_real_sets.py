@@ -46,7 +46,7 @@ def test_monitors_beside_a_model_in_a_plane_whose_place_on_earth_is_given(opened
     about = {"data": held.data, "held_out": mrgp.Dataset([aqs])}
     write_report(fit, path, **about, crs="EPSG:5070 in km")
     shown = looked_at(
-        opened, path, "aqs", "cmaq", "Held-out values", "pm25 (ug/m3)", "30.9 to 37° N"
+        opened, path, "aqs", "cmaq", "Held-out values", "pm25 (ug/m3)", "31 to 36.9° N"
     )
     first = shown.values()
     shown.page.press("#slider", "ArrowRight")
@@ -81,14 +81,21 @@ def test_sensors_of_london_and_a_coarse_source_of_cells(opened, tmp_path):
         table, ["lon", "lat", "time"], "value", task="no2", name="laqn", **crs
     )
     cells = table.assign(
-        west=np.floor(table["lon"] / 0.2) * 0.2, south=np.floor(table["lat"] / 0.2) * 0.2
+        lon_lower=np.floor(table["lon"] / 0.2) * 0.2, lat_lower=np.floor(table["lat"] / 0.2) * 0.2
     )
-    cells = cells.groupby(["west", "south", "time"], as_index=False)["value"].mean()
-    cells = cells.assign(east=cells["west"] + 0.2, north=cells["south"] + 0.2, until=cells["time"])
+    cells = cells.groupby(["lon_lower", "lat_lower", "time"], as_index=False)["value"].mean()
+    cells = cells.assign(
+        lon_upper=cells["lon_lower"] + 0.2,
+        lat_upper=cells["lat_lower"] + 0.2,
+        time_upper=cells["time"],
+    )
     cells["value"] = 0.6 * cells["value"] + 5.0
-    ends = {"start": ["west", "south", "time"], "end": ["east", "north", "until"]}
+    ends = {
+        "start": ["lon_lower", "lat_lower", "time"],
+        "end": ["lon_upper", "lat_upper", "time_upper"],
+    }
     blocks = mrgp.from_frame(
-        cells, y="value", inputs=("lon", "lat", "time"), name="blocks", **ends, **crs
+        cells, y="value", inputs=("lon", "lat", "time"), name="blocks", task="no2", **ends, **crs
     )
     data = mrgp.Dataset([sensors, blocks])
     fit = mrgp.fit(mrgp.MRGP(bias="affine", target="laqn"), data, optimiser=FEW)
