@@ -46,6 +46,14 @@ def as_users_see_it():
     jaxtyping.config.update("jaxtyping_disable", False)
 
 
+@pytest.fixture(scope="session")
+def browser():
+    """The one browser of a process of tests."""
+    from browsing import running
+
+    yield from running()
+
+
 def pytest_collection_modifyitems(items):
     """Count the examples in docstrings among the thorough tests."""
     for item in items:

@@ -6,11 +6,10 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from shutil import which
 
 import pytest
 
-from report.conftest import ARGUMENTS, NAMES, missing
+from browsing import missing
 
 ROOT = Path(__file__).parents[1]
 WIDTHS = (1280, 375)
@@ -35,21 +34,6 @@ def site(tmp_path_factory):
     )
     assert done.returncode == 0, done.stderr
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if find_spec("playwright") is None:
-        missing("playwright is not installed")
-    from playwright.sync_api import sync_playwright
-
-    path = next(filter(None, map(which, NAMES)), None)
-    if path is None:
-        missing(f"none of {', '.join(NAMES)} is installed")
-    with sync_playwright() as started:
-        running = started.chromium.launch(executable_path=path, args=list(ARGUMENTS))
-        yield running
-        running.close()
 
 
 @pytest.fixture

@@ -1,22 +1,13 @@
 """Data to report on."""
 
-import os
-
 import numpy as np
 import pandas as pd
-import pytest
 
 import mrgp
+from browsing import missing
 
 HOSTILE = "sat <script>window.hit = 1</script><img src=x onerror='window.hit = 1'>"
 START = "2022-02-19"
-
-
-def missing(reason):
-    """Skip, or fail where a browser must be there."""
-    if os.environ.get("MRGP_REQUIRE_BROWSER") == "1":
-        pytest.fail(f"{reason}, and MRGP_REQUIRE_BROWSER=1 asks for it")
-    pytest.skip(reason)
 
 
 def london(seed=0):

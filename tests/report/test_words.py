@@ -350,9 +350,11 @@ def test_how_far_a_source_is_off_by_itself_is_told(bias):
         mrgp.MRGP(bias=bias), mrgp.Dataset([seen, model]), optimiser=QUICK, progress=None
     )
     told = sources_section(fit, [], {})
-    assert ("sd of its own" in told) == ("a field of its own" in told) == (bias == "field")
+    assert (
+        ("sd of its own" in told) == ("a field of their own as well" in told) == (bias == "field")
+    )
     if bias == "field":
-        variance = fit.parameters()["own[model].kernel.variance"]
-        assert own_sds(fit) == {"model": pytest.approx(variance**0.5)}
+        known = {s: fit.parameters()[f"own[{s}].kernel.variance"] for s in ("sites", "model")}
+        assert own_sds(fit) == {s: pytest.approx(variance**0.5) for s, variance in known.items()}
     else:
         assert own_sds(fit) == {}

@@ -30,7 +30,7 @@ def test_choosing_says_which_kernel_and_which_held_out_fit_it_is_at():
     choice = mrgp.choose(mrgp.Dataset([seen]), progress=heard)
     for part in (
         "kernel 1 of 3 (Matern-3/2): compiling, first step",
-        "kernel 2 of 3 (RBF): step 1 of at most 60, bound ",
+        "kernel 2 of 3 (RBF): start 1 of 2, step 1 of at most 60, bound ",
         "kernel 3 of 3 (Matern-1/2): looking at what it gives",
         "held out, fit 4 of 4: step 1 of at most 40, bound ",
     ):

@@ -257,14 +257,6 @@ function siteOf(point) {
   return null;
 }
 
-// Browsers tell a tap as touch events and again as those of a mouse: it is one click.
-const TAP = 1500;
-let tapped = -Infinity;
-function isEcho(event) {
-  if (event.type.startsWith("touch")) tapped = event.timeStamp;
-  return event.type.startsWith("mouse") && event.timeStamp - tapped < TAP;
-}
-
 // Tables of which columns are out of sight say so.
 function markCut() {
   for (const wide of document.querySelectorAll(".wide")) wide.classList.toggle("cut", wide.scrollWidth > wide.clientWidth + 1);
@@ -280,7 +272,7 @@ function follow() {
   byId("view").on("plotly_click", (event) => {
     const point = event.points[0];
     const at = placeOf(point);
-    if (isEcho(event.event) || !onGrid(at)) return;
+    if (!onGrid(at)) return;
     chooseSite(siteOf(point));
     Object.assign(chosen, at);
     if (chosen.picking) pickEnd();

@@ -49,7 +49,7 @@ BIASES = {
     "ratio": "a multiple of the field",
     "affine": "an offset and a multiple of the field",
     "field": "an offset, a multiple of the field, and a field of their own, by which they are off"
-    " from place to place and from time to time",
+    " from place to place and from time to time; the target has one of what it alone sees",
 }
 """What sources other than the target report."""
 BEHIND = {"log": "log", "square": "square root", "probit": "probit"}
@@ -340,8 +340,9 @@ def _explained(fit: Fit, rows: list[list[Any]]) -> str:
     if others:
         said += f" Values scatter by their likelihood: those of {joined(others)}."
     if any(row[4] is not None or row[5] is not None for row in rows):
-        more = ", and a field of its own, of the sd in the last column" if own_sds(fit) else ""
-        said += f" A source reports offset + ratio x the field{more}; the target has neither."
+        said += " A source reports offset + ratio x the field; the target has neither."
+        if own_sds(fit):
+            said += " All have a field of their own as well, of the sd in the last column."
     elif fit.recipe.fitted == "parts":
         said += " The bias of each source is its map to the target, below."
     elif len(fit.tasks) > 1:

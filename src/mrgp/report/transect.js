@@ -9,9 +9,17 @@ function togglePicking() {
   redraw();
 }
 
-// A click, or Enter on the map, sets one end after the other.
+// A click, or Enter on the map, sets one end after the other. Browsers tell a tap as touch events and
+// again as those of a mouse, at which plotly may still be where the last one was: what comes at once,
+// or where the other end is, counts for nothing.
+const AT_ONCE = 400;
+let picked = -Infinity;
 function pickEnd() {
-  chosen.ends.push({ row: chosen.row, column: chosen.column });
+  const { row, column } = chosen;
+  const there = chosen.ends.some((end) => end.row === row && end.column === column);
+  if (there || (chosen.ends.length === 1 && performance.now() - picked < AT_ONCE)) return;
+  picked = performance.now();
+  chosen.ends.push({ row, column });
   if (chosen.ends.length === 1) {
     byId("pick").textContent = "Click the other end";
     return;
