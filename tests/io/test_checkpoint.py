@@ -109,6 +109,9 @@ def test_other_files_are_refused_with_a_reason(tmp_path):
     (tmp_path / "text").write_text("hello")
     with pytest.raises(ValueError, match=r"is not a fit saved by mrgp\.save"):
         mrgp.load(tmp_path / "text")
+    (tmp_path / "mrgp.toml").write_text("[sources]")
+    with pytest.raises(ValueError, match=r"It is a configuration: mrgp fit .*mrgp\.toml"):
+        mrgp.load(tmp_path / "mrgp.toml")
     with zipfile.ZipFile(tmp_path / "zip", "w") as archive:
         archive.writestr("x", "y")
     with pytest.raises(ValueError, match=r"it has no header.json"):

@@ -216,7 +216,7 @@ ASKED = {
     "grid of points": (["--grid", "lon=0:1:1e-9,lat=0,time=2022-02-19"], "steps", "Step wider"),
     "grid far away": (["--grid", GRID.replace("51.5", "11.5")], "lat", "degrees"),
     "columns": (["--at", "places.csv"], "a column 'lon' is needed", "the columns are x, y"),
-    "no time": (["--polygons", "areas.geojson"], "column 'time' is needed beside", "name"),
+    "no time": (["--polygons", "areas.geojson"], "column 'time' is needed beside", "or --times"),
     "missing file": (["--at", "tests.csv"], "no file tests.csv", "Did you mean 'test.csv'?"),
     "suffix of places": (["--at", "sat.nc"], "ends in '.nc'", "tables and shapes end in .csv"),
     "both": (["--grid", GRID, "--at", "test.csv"], "got --grid and --at", "Give one of"),

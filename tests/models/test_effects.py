@@ -122,6 +122,7 @@ def test_predictions_know_categories_by_name_not_by_code(fit):
             lambda: read(FRAME.assign(type="lake"), None),
             "predict: the category 'lake' of 'type' was never seen in the fit, which has kerb",
         ),
+        (lambda: read(FRAME.assign(type="Roads"), None), r"Did you mean 'road'\? Leave those rows"),
         (
             lambda: read(FRAME.assign(type=1.0), None),
             "predict: the column 'type' has numbers, but categories before",

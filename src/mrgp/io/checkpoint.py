@@ -102,7 +102,8 @@ def load(path: Any, types: Sequence[type] = ()) -> Fit:
         try:
             fit = _read(file, registry)
         except _ToldError as error:
-            raise ValueError(f"load: {path} {error}") from None
+            hint = f" It is a configuration: mrgp fit {path}" if str(path).endswith(".toml") else ""
+            raise ValueError(f"load: {path} {error}{hint}") from None
         except Exception as error:
             # Whatever a file may hold, it is the file that is wrong.
             raise ValueError(f"load: {path} is damaged ({_brief(error)}). {AGAIN}") from None

@@ -256,6 +256,7 @@ def _columns(name: str, frame: Any, config: Config | None) -> tuple[str, ...]:
         if set(columns) <= set(there):
             return columns
     beside = " beside the geometry" if "geometry" in there else ""
+    beside += ", or --times" if timed else ""
     raise ConfigError(f"a column {name!r} is needed{beside}; the columns are {offer(name, there)}")
 
 

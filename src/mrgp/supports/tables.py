@@ -1,6 +1,7 @@
 """Covariates that come with the rows of a table: numbers, and categories with their code book."""
 
 import dataclasses
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -184,9 +185,12 @@ def _coder(
         used = [mine[int(code)] for code in np.unique(codes) if code != NONE]
         unseen = [level for level in used if level not in levels]
         if unseen:
+            small = {level.lower(): level for level in levels}
+            near = difflib.get_close_matches(unseen[0].lower(), small, 1)
+            meant = f" Did you mean {small[near[0]]!r}?" if near else ""
             raise ValueError(
                 f"{where}: the category {unseen[0]!r} of {name!r} was never seen in the fit, which"
-                f" has {', '.join(levels)}. Leave those rows out, or give them one of these."
+                f" has {', '.join(levels)}.{meant} Leave those rows out, or give them one of these."
             )
         book = np.array([levels.index(m) if m in levels else NONE for m in mine] + [NONE])
         return book[codes.astype(int)]
