@@ -358,3 +358,17 @@ def test_how_far_a_source_is_off_by_itself_is_told(bias):
         assert own_sds(fit) == {s: pytest.approx(variance**0.5) for s, variance in known.items()}
     else:
         assert own_sds(fit) == {}
+
+
+def test_of_many_values_along_time_no_dense_covariance_is_made(monkeypatch):
+    x = [[float(p), float(t)] for t in range(4) for p in range(2)]
+    seen = mrgp.Observations(mrgp.points(x, inputs=("x", "time")), np.sin(np.arange(8.0)))
+    data = mrgp.Dataset([seen])
+    fit = mrgp.fit(mrgp.MRGP(method="markov"), data, optimiser=QUICK, progress=None)
+    (dense,) = check_fit(fit, data, None)
+    monkeypatch.setattr(verdicts, "MOST_DENSE", 7)
+    monkeypatch.setattr(type(fit), "leave_one_out", None)
+    (along,) = check_fit(fit, data, None)
+    assert along.name == dense.name == "left out"
+    for score, value in dense.scores["source", "value"].items():
+        assert along.scores["source", "value"][score] == pytest.approx(value, rel=1e-5)

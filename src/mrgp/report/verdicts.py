@@ -15,6 +15,8 @@ from mrgp.prediction import Prediction, predict_values
 from mrgp.report.cavity import has_cavity, left_out_each
 
 BINS = 10
+MOST_DENSE = 1500
+"""Values of a fit along time up to which their dense covariance is made."""
 MOST_VALUES = 2000
 FEW = 20
 """Values below which a histogram says little."""
@@ -105,7 +107,9 @@ def checks(fit: Fit, data: Dataset | None, held_out: Dataset | None) -> list[Che
                 f" {fit.processes}."
             )
         found.append(Check.of("held out", _predicted(fit, held_out)))
-    if is_dense(fit):
+    along, used = has_cavity(fit), sum(count for count, _ in fit.counts.values())
+    # The dense covariance of many windows takes minutes, and says more of neighbours alone.
+    if is_dense(fit) and not (along and data is not None and used > MOST_DENSE):
         each = fit.leave_one_out()
         pairs = {(part.source, part.task): (part.prediction(), part.y) for part in each}
         doubts = tuple(
@@ -115,7 +119,7 @@ def checks(fit: Fit, data: Dataset | None, held_out: Dataset | None) -> list[Che
         )
         found.append(Check.of("left out", pairs, each.summary(), doubts))
         return found
-    known = None if data is None or not has_cavity(fit) else left_out_each(fit, data)
+    known = left_out_each(fit, data) if along and data is not None else None
     if known is not None:
         found.append(Check.of("left out", known))
     elif data is not None and held_out is None:
